@@ -1,15 +1,15 @@
-"""Clients trained per second beside pfl-research and Flower on Ray, on the same works.
+"""Clients trained per second beside pfl-research and Flower on Ray, on the same work.
 
     python -m benchmarks.against_peers --peers PYTHON --bench FOLDER
 
-PYTHON is the interpreter of an environment that has both peers, and FOLDER has the scripts that measure
-them (`../shared/bench`, whose README says how to make the environment). Every figure is of a process of its
-own, and all take turns: in each turn, and for each work and cohort, ours (`benchmarks.cohort`), pfl-research
-with a process a core, and Flower on Ray, the other way round in every second turn. A ratio is one of medians
-over the turns; beside it stand the smallest and the largest ratio of a turn.
+PYTHON is the interpreter of an environment with both peers, and FOLDER has the scripts that measure them.
+Every figure is of a process of its own, and the simulators alternate: each turn measures, for each work and
+cohort, ours (`benchmarks.cohort`), pfl-research with one process a core, and Flower on Ray; every second
+turn reverses the order. A ratio is one of medians over the turns, printed with the smallest and the largest
+ratio of a turn.
 
-Flower on Ray takes very long with 1000 nodes. Its cohort is at most `--flower-cohort`, its rounds are fewer,
-and ours, with the whole cohort, is compared with that.
+Flower on Ray takes very long with 1000 nodes. Its cohort is at most `--flower-cohort`, its rounds are
+fewer, and ours, with the whole cohort, is compared with that.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TARGETS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """How all is measured.
+    """The settings of all measurements.
 
     Args:
         python: The interpreter that has the peers.
@@ -71,7 +71,7 @@ class Setting:
     workers: int
 
     def request(self, peer: str, work: str, cohort: int) -> Asked:
-        """What a peer has to do."""
+        """The request to a peer."""
         if peer == "flower":
             cohort = min(cohort, self.flower_cohort)
             return Asked(work, cohort, self.flower_rounds, min(self.warmup, 2), self.workers)
@@ -118,12 +118,12 @@ class Row:
 
     @property
     def target(self) -> float | None:
-        """What to reach; None where nothing is said."""
+        """The target ratio; None without a target."""
         return TARGETS.get((self.work, self.peer)) if self.cohort == COHORTS[-1] else None
 
     @property
     def reached(self) -> bool:
-        """Whether the ratio is what it should be, where something is said."""
+        """Whether the ratio reaches its target; None without a target."""
         return self.target is None or (self.ratio is not None and self.ratio >= self.target)
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How many clients a second a run trains, on all cores, on three works.
+"""Clients trained per second on all cores, for three workloads.
 
     python -m benchmarks.cohort
 
@@ -153,7 +153,7 @@ def show(rows: Sequence[Row]) -> None:
 
 
 def missed(rows: Sequence[Row]) -> list[str]:
-    """What does not reach its share of the rate of matrix products with the largest cohort."""
+    """The workloads below their target share of the rate of matrix products."""
     return [
         f"{row.work}, cohort {row.cohort}: {row.share:.0%}, to reach {SHARE:.0%}"
         for row in rows

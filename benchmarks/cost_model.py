@@ -1,4 +1,4 @@
-"""How the time and memory of a run grow with clients, records, parameters and rounds.
+"""Growth of a run's time and memory with clients, records, parameters and rounds.
 
     python -m benchmarks.cost_model --out DIR
 
@@ -87,7 +87,7 @@ def rows(axes: Sequence[str], works: Sequence[str], rounds: int, warmup: int, wo
 
 
 def _fresh(work: Callable[..., Result], *given: object) -> Result:
-    """What a process of its own makes of it.
+    """Measures in a separate process.
 
     This one stays small: on Linux a process begins with the peak memory of the one that started it.
     """

@@ -217,7 +217,7 @@ def show(rows: Sequence[Row]) -> None:
 
 
 def missed(rows: Sequence[Row]) -> list[str]:
-    """What does not reach its target beside Opacus' standard with one thread."""
+    """The workloads below their target beside Opacus' standard with one thread."""
     return [
         f"{row.model}, batch {row.batch}: {least:.2f}, to reach {TARGETS[row.model]:g}"
         for row in rows

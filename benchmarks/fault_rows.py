@@ -1,4 +1,4 @@
-"""What is seen of a fault on an engine, as a row of the table of docs/faults.md."""
+"""The observed effect of a fault on an engine, as a row of the table of docs/faults.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass
 class Seen:
-    """What became of a run.
+    """The outcome of a run.
 
     Args:
         document: Its record.
@@ -23,7 +23,7 @@ class Seen:
 
 @dataclass
 class Row:
-    """What is seen of one fault on one engine.
+    """The observed effect of one fault on one engine.
 
     Args:
         fault: Its name.
@@ -82,7 +82,7 @@ def _counted(seen: Seen) -> str:
         total.update(event["faults"])
     rounds = len(seen.document["rounds"])
     if not rounds:
-        return "no round was finished"
+        return "no completed round"
     counted = ", ".join(f"`{kind}` {round(count / rounds, 1):g}" for kind, count in total.items())
     return f"{counted} a round" if counted else "nothing"
 
@@ -94,11 +94,9 @@ def _estimate(seen: Seen) -> str:
     if estimate["unbiased"]:
         return "unbiased"
     if estimate["unbiased"] is None:
-        return "not known, and says so"
+        return "not known"
     coin = "by a coin" in estimate["words"]
-    return (
-        f"{estimate['share']:.3g} of the whole; {'same direction' if coin else 'not unbiased'}, and says so"
-    )
+    return f"{estimate['share']:.3g} of the whole; {'same direction' if coin else 'not unbiased'}"
 
 
 def epsilons(document: Mapping[str, Any]) -> dict[str, float | None]:

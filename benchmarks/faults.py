@@ -96,7 +96,7 @@ class Fault:
     rounds: int = 2
 
     def rounds_on(self, engine: str) -> int:
-        """How many rounds are played there: on a federation each message starts a process."""
+        """The number of rounds on an engine; few on a federation, where each message starts a process."""
         return min(self.rounds, 3) if engine == WIRED else self.rounds
 
     def played_on(self, engine: str) -> bool:
@@ -200,7 +200,7 @@ def rows(faults: Sequence[Fault] = FAULTS, engines: Sequence[str] | None = None)
 
 @cache
 def _without(trust: str, rounds: int) -> dict[str, float | None]:
-    """What is claimed of a run in which nothing goes wrong."""
+    """The epsilons of a run without a fault."""
     return epsilons(run_with(Fault("none", rounds=rounds), LYING, trust).document)
 
 
@@ -231,10 +231,12 @@ def run_with(fault: Fault, engine: str, trust: str) -> Seen:
         (path,) = out.iterdir()
         ended = "yes"
         if code is None:
-            ended = "no: held until somebody ends it"
+            ended = "no: blocked until it is stopped"
         elif code < 0:
             again = _in_a_process(lambda: resume(path, allow_code=True), PATIENCE)
-            ended = "no: the run died with it, `--resume` " + ("went on" if again == 0 else "dies again")
+            ended = "no: the run died with it, `--resume` " + (
+                "completed it" if again == 0 else "fails again"
+            )
         elif code:
             ended = "no: " + json.loads((path / "run.json").read_text())["error"]
         return Seen(json.loads((path / "run.json").read_text()), ended)
@@ -253,7 +255,7 @@ def _in_a_process(work: Callable[[], object], seconds: float) -> int | None:
 
 
 def _import_all() -> None:
-    """What the first training of a model by code imports takes seconds: once, and not in each process."""
+    """Imports the modules of a first training once, which would take seconds in each process."""
     with tempfile.TemporaryDirectory() as folder:
         write_records(Path(folder), bad=False)
         Fleet.of(Scenario.from_text(TEXT.format(folder=folder, harm="raise", trust="local")), allow_code=True)
@@ -277,7 +279,7 @@ def write_records(folder: Path, *, bad: bool) -> None:
 
 
 def merged(old: str, new: str) -> str:
-    """A table with the rows of another: those of engines that were not played stay.
+    """Merges new rows into a table; rows of engines that did not run stay.
 
     Args:
         old: The table of the page.

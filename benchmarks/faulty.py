@@ -1,4 +1,4 @@
-"""A model that does harm where a client's data says so: it raises, hangs, kills its process.
+"""A model that fails on marked data of a client: it raises, hangs or kills its process.
 
 A linear model that looks at each record: one that begins with `TRIGGER` sets it off. No part of the product
 is replaced: a scenario names this as its model by code, and a data set has the trigger in some clients.

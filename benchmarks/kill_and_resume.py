@@ -131,7 +131,7 @@ MOST = 8  # kills of one directory
 
 
 def tasks(rounds: int) -> dict[str, Task]:
-    """What is killed, by name.
+    """The tasks to kill, by name.
 
     Args:
         rounds: Of a run.
@@ -222,7 +222,7 @@ def _hash(folder: Path) -> str | None:
 
 
 def shares(kills: int, names: Sequence[str]) -> dict[str, int]:
-    """How often each task is killed: runs twice as often as what is made of runs."""
+    """The number of kills of each task: runs twice as often as jobs made of runs."""
     weights = {name: 2 if name.endswith("run") else 1 for name in names}
     total = sum(weights.values())
     return {name: -(-kills * weight // total) for name, weight in weights.items()}

@@ -1,4 +1,4 @@
-"""Real commands that are killed at random moments and gone on with, until they have finished."""
+"""Real commands that are killed at random moments and resumed until they finish."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NOTHING = "nothing was begun in it"
 
 
 class Broken(Exception):
-    """What was killed did not go on as it has to."""
+    """A killed task did not resume correctly."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is started, killed and gone on with.
+    """A task that is started, killed and resumed.
 
     Args:
         name: For the summary.
@@ -45,7 +45,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Times:
-    """How long a task takes without a break.
+    """The times of a task without a kill.
 
     Args:
         start: Seconds until it writes something.
@@ -193,7 +193,7 @@ def _only(out: Path) -> Path | None:
 
 
 def _holder(place: Path) -> int | None:
-    """The process that says to hold a directory, or one that is directly below."""
+    """The process that a directory's lock file, or one directly below, names."""
     for file in (str(place / "lock"), *glob(f"{place}/*/lock")):  # pathlib's fails where folders vanish
         try:
             return int(Path(file).read_text().split()[0])
@@ -238,7 +238,7 @@ def _status_of(path: Path | None) -> str:
 
 
 def status(path: Path) -> str:
-    """What the record of a run says of it."""
+    """The status in the record of a run."""
     return str(json.loads((path / "run.json").read_text())["status"])
 
 

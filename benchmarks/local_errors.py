@@ -1,4 +1,4 @@
-"""What each local mechanism's messages are worth: their error by formula, and measured.
+"""The error of each local mechanism's messages, by formula and measured.
 
     python -m benchmarks.local_errors --out DIR
 

@@ -1,4 +1,4 @@
-"""How fast torch multiplies matrices, one process a core with one thread: what training could reach."""
+"""The rate of torch's matrix products, one single-threaded process a core: training's ceiling."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Asked:
 
     @property
     def options(self) -> list[str]:
-        """What the scripts of both peers take."""
+        """The options of both peers' scripts."""
         sizes = ["--features", str(WORKS[self.work].features), "--cohort", str(self.cohort)]
         return ["--model", self.work, *sizes, "--rounds", str(self.rounds), "--warmup", str(self.warmup)]
 
@@ -113,11 +113,11 @@ PEERS = {
 
 
 def run(command: Sequence[str], title: str, folder: Path | None = None, limit: float = LIMIT) -> str:
-    """What a program of its own printed.
+    """Runs a program and returns its output.
 
     Args:
         command: The program and its options.
-        title: Its name in errors.
+        title: The name of the program in errors.
         folder: Where it runs.
         limit: The seconds that it may take.
 

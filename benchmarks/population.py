@@ -1,4 +1,4 @@
-"""What a run holds and does for every client of its population, whether it is asked or not.
+"""Memory and time for each client of a population, sampled or not.
 
     python -m benchmarks.population
 

@@ -1,4 +1,4 @@
-"""How well each attack on a released model does on Location-30, with what it takes.
+"""Performance and cost of each attack on a released model of Location-30.
 
     python -m benchmarks.released_attacks
 
@@ -68,7 +68,7 @@ class Data:
         return cls(x, y, (x_test, y_test))
 
     def recipe(self, epochs: int) -> Recipe:
-        """How all models are trained."""
+        """The training settings of all models."""
         features, classes = tuple(self.x.shape[1:]), int(self.y.max()) + 1
         options = Mlp(name="mlp", hidden=(128,), activation="tanh")
 
@@ -221,7 +221,7 @@ def _text(figure: Figure) -> str:
 
 
 def missed(results: Found) -> list[str]:
-    """What was aimed at and not reached."""
+    """The targets that were missed."""
     rows: Mapping[str, Row] = {row.attack: row for row in results.rows}
     best = max((rows[name] for name in REFERENCED), key=lambda row: row.auc.value)
     simple = max((rows[name] for name in THRESHOLDS), key=lambda row: row.auc.value)

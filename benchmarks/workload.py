@@ -1,4 +1,4 @@
-"""What the benchmarks of training run: synthetic users, a model, and rounds by the way of every run."""
+"""The workload of training benchmarks: synthetic users, a model, and rounds of a real run."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Timing:
-    """How long a run took.
+    """The times of a run.
 
     Args:
         rounds: The seconds of each; the first has all that came before it too.

@@ -32,12 +32,12 @@ Kind = TypeVar("Kind", Fleet, Respondents, Silos)
 
 
 def make_app(residents: Residents, mods: Sequence[Mod] = (), crew: Crew | None = None) -> ClientApp:
-    """The ClientApp of clients that are already there (simulation on one machine).
+    """The ClientApp of clients in this process (simulation on one machine).
 
     Args:
         residents: The clients of the scenario: those that train, those that answer queries, or silos.
         mods: Flower mods around every handler; a malicious participant is one.
-        crew: Who trains them; None: this process.
+        crew: The worker processes that train them; None: this process.
     """
     return _app(
         lambda context: Residence(residents, residents.hosts_of(context.node_config)),
@@ -47,7 +47,7 @@ def make_app(residents: Residents, mods: Sequence[Mod] = (), crew: Crew | None =
 
 
 def _crew_of_node(fleet: Fleet) -> AbstractContextManager[Crew | None]:
-    """A worker process that can be stopped, for clients with a time limit: no server sees who hangs."""
+    """A worker process that can be stopped, for clients with a time limit: no server sees a hang."""
     return nullcontext() if fleet.client_timeout is None else Crew()
 
 
@@ -60,7 +60,7 @@ def _app(
 
     @client_app.query()
     def query(message: Message, context: Context) -> Message:
-        """Says which logical hosts live here."""
+        """Reports the node's logical hosts."""
         with kinds_only(is_pinned(context.node_config)):
             here = residence_of(context)
             here.greet()
@@ -68,7 +68,7 @@ def _app(
 
     @client_app.train()
     def train(message: Message, context: Context) -> Message:
-        """Trains a chunk of clients and replies with what privacy lets out."""
+        """Trains a chunk of clients and replies with the privatised result."""
         with kinds_only(is_pinned(context.node_config)):
             here = residence_of(context)
             fleet = _of_kind(here.residents, Fleet)
@@ -89,7 +89,7 @@ def _app(
 
     @client_app.query("statistic")
     def statistic(message: Message, context: Context) -> Message:
-        """Asks a chunk of clients one query and replies with what privacy lets out."""
+        """Answers one query for a chunk of clients with the privatised totals."""
         with kinds_only(is_pinned(context.node_config)):
             here = residence_of(context)
             respondents = _of_kind(here.residents, Respondents)
@@ -104,7 +104,7 @@ def _app(
 
     @client_app.query("estimate")
     def estimate(message: Message, context: Context) -> Message:
-        """Asks silos for one step of their estimates and replies with what privacy lets out."""
+        """Answers one step of the silos' estimates with their privatised messages."""
         with kinds_only(is_pinned(context.node_config)):
             here = residence_of(context)
             silos = _of_kind(here.residents, Silos)
@@ -123,12 +123,12 @@ def _app(
 def _of_kind(residents: Residents, kind: type[Kind]) -> Kind:
     """The clients, if they are of the requested kind."""
     if not isinstance(residents, kind):
-        raise Refusal("the clients of this scenario agreed to something else: to train, or to be asked")
+        raise Refusal("the clients of this scenario agreed to other requests: training, queries or estimates")
     return residents
 
 
 def _answer_query(state: RecordDict, here: Residence, who: Respondents, request: AskRequest) -> AskReply:
-    """The reply to a query; which client has answered which is kept over all messages."""
+    """The reply to a query; the answered queries of each client persist over all messages."""
     account = here.account
     if account is None:
         marks = _answered(state, who)
@@ -141,7 +141,7 @@ def _answer_query(state: RecordDict, here: Residence, who: Respondents, request:
 
 
 def _answered(state: RecordDict, respondents: Respondents) -> Answered:
-    """Which clients have answered which query, as Flower's node state keeps it."""
+    """The answered queries of each client, from Flower's node state."""
     if "answered" not in state:
         return respondents.fresh()
     return state.array_records["answered"]["answered"].numpy()
@@ -172,7 +172,7 @@ def _load(state: RecordDict, fleet: Fleet) -> Budgets | None:
     """The budgets of this node's clients, which live in Flower's node state over all messages."""
     if fleet.plan.trust != "local":
         return None
-    # What the noise was made for, even where the scenario allows more answers than it has rounds.
+    # The noise is calibrated for this number, even if the scenario allows more answers than rounds.
     cap = fleet.plan.answers
     if "budgets" not in state:
         return Budgets.fresh(fleet.plan.population, cap)

@@ -79,10 +79,12 @@ class Silos:
             raise Refusal(reason)
         check_clients(request.silos, request.host, hosts, self.hosts, lot.silos, "silos")
         if not 0 <= request.step < self.study.federated(lot).steps:
-            raise InputError(f"step {request.step} is asked for, of {self.study.federated(lot).steps}")
+            raise InputError(f"request for step {request.step}, there are {self.study.federated(lot).steps}")
         points, expected = request.thetas, (lot.count, self.study.people.x.shape[1])
         if points.shape != expected or not np.isfinite(points).all():
-            raise InputError(f"points of shape {points.shape} are asked for; they are finite, of {expected}")
+            raise InputError(
+                f"request with points of shape {points.shape}: must be finite, of shape {expected}"
+            )
         for point in points:
             self.study.federated(lot).check_point(point)
         place = lot.number * _STEPS + request.step
@@ -92,5 +94,5 @@ class Silos:
 
     def _lot(self, request: SiloRequest) -> Lot:
         if request.lot >= len(self.study.lots):
-            raise InputError(f"lot {request.lot} is asked for, of {len(self.study.lots)}")
+            raise InputError(f"request for lot {request.lot}, there are {len(self.study.lots)}")
         return self.study.lots[request.lot]

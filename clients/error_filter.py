@@ -1,7 +1,7 @@
 """Filters errors of a pinned node: the server learns their kind, nothing that depends on data.
 
 The rest is in the node's own log, which its owner reads. Where a scenario came with the run, in a simulation
-say, whoever runs it owns everything and hears the whole text.
+for example, one party owns everything and sees the full text.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ KINDS = {
     "node-config": "the node's own configuration cannot be used",
     "scenario": "the node's own scenario cannot be used",
     "data": "its data do not fit the scenario",
-    "home": "its account of what was answered cannot be used",
-    "request": "what was sent is no request",
-    "plan": "another plan is asked for than the node holds",
-    "messages": "single messages are asked for, and the node agreed to sums",
-    "clients": "clients are asked for who are not here, or twice",
-    "round": "a round is asked for that the node's plan does not have",
-    "model": "the model that was sent has another size, or numbers that are not finite",
+    "home": "its account of participations cannot be used",
+    "request": "the message is not a valid request",
+    "plan": "the request has another plan than the node",
+    "messages": "the request is for single messages, and the node agreed to sums",
+    "clients": "the request names clients of other nodes, or a client twice",
+    "round": "the node's plan does not have the requested round",
+    "model": "the model has another size, or numbers that are not finite",
     "failed": "the node failed",
 }
 
 
 @contextmanager
 def kinds_only(pinned: bool) -> Iterator[None]:
-    """Of what goes wrong inside, only the kind leaves.
+    """Reduces errors inside to their kind.
 
     Args:
         pinned: Whether the node holds its plan itself; else errors pass as they are.
@@ -85,7 +85,7 @@ def log(text: str) -> None:
 
 
 def log_answer(request: TrainRequest, reply: TrainReply, faults: Faults, most: str) -> None:
-    """Writes to the node's log what was answered, and the faults here that are not sent.
+    """Logs the node's answers, and the faults that are not sent to the server.
 
     Args:
         request: The request.

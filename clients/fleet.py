@@ -1,4 +1,9 @@
-"""Which clients live on a node, their data, and what each has left of its budget."""
+"""The clients of a node: their data, their training, and their remaining budgets.
+
+Everything that protects a client (the plan, agreed record counts, time limits) comes from the clients' own
+scenario and never from a message. Calls are shaped by the plan and a client's own size, so that no client
+affects another's bits (`fedprivacy.training.calls`).
+"""
 
 from __future__ import annotations
 
@@ -33,19 +38,19 @@ from fedprivacy.training.updates import Stack, Updates
 Ids = NDArray[np.int64]
 
 _ROOMS = (16, 64, 256)  # clients in a call at most
-_CACHE = 16 * 2**20  # bytes of what a core works on at once; measured: a quarter or four times are slower
+_CACHE = 16 * 2**20  # bytes that a core processes at once; measured: a quarter or four times are slower
 
 
 @dataclass(frozen=True)
 class Fleet:
     """The clients' side of a scenario: their own plan, data, model and random streams.
 
-    Nothing here is taken from a message, so a server cannot talk a client into less privacy. `sizes` are the
-    records that each client is agreed to have, shape (population,), which a game may add to or take from.
-    Where clients weigh by them (`by_records`) nothing more is told of records: their number is public, and
-    the noise is in an update by then. So a server cannot set a time either that reveals who is slow
-    (`client_timeout`, else `timeout`: seconds that a worker process may take). In an audit the last
-    clients are `canaries`, which answer what was planted. `dense`: whether places of calls are seldom empty.
+    Nothing here comes from a message, so a malicious server can neither weaken a client's privacy nor set a
+    time limit that reveals slow clients (`client_timeout`, else `timeout`: the seconds of a worker process).
+    `sizes` are the agreed record counts of the clients, shape (population,); a game may add or remove
+    records. Weights by these counts (`by_records`) reveal nothing more about records: the counts are public,
+    and the noise is in an update by then. In an audit the last clients are `canaries`, which send planted
+    updates. `dense`: whether places of calls are seldom empty.
     """
 
     plan: Plan
@@ -107,7 +112,7 @@ class Fleet:
             module=module,
             sizes=sizes,
             training=LocalTraining(
-                # What is accounted for is what is drawn: where batches cost something, the plan has them.
+                # Draw and accounting share one object: the plan has the batches if they are accounted for.
                 batches=plan.batches or batches_of(scenario),
                 learning_rate=options.learning_rate,
                 momentum=options.momentum,
@@ -155,7 +160,7 @@ class Fleet:
         return f"{way_of(self.module, self.training.batches, self._records)}, {calls}, on {self.device}"
 
     def piece_size(self, records: int | None = None, *, formed: bool = False) -> int:
-        """How many clients are computed at once, so that what they hold stays in a processor's cache.
+        """The number of clients trained at once, such that their data fit a processor's cache.
 
         Args:
             records: Of the largest of them, to whose size all are padded; None: of the mean client.
@@ -172,8 +177,8 @@ class Fleet:
     def classes(self, clients: Ids) -> Ids:
         """The size class of each client by the records that it is agreed to have, or has, shape (clients,).
 
-        Where records are what is protected one more than agreed fits in, which so moves nobody to another
-        class.
+        With unit "example" a class has room for one record more than agreed, so an added record moves no
+        client to another class.
         """
         room, owners = int(self.plan.unit == "example"), self.people.partition.clients
         agreed = self.sizes[clients] + room
@@ -196,12 +201,12 @@ class Fleet:
     def places(self, clients: Ids, shape: Shape) -> Ids:
         """The clients' places in calls of a shape, by their ids alone, shape (clients,).
 
-        Ids that follow each other, on one host of several too, have different places: so few calls hold them.
+        Consecutive ids, also of one host among several, have different places, so few calls contain them.
         """
         return (clients + clients // shape.places) % shape.places
 
     def _places(self, records: int, formed: bool) -> int:
-        """How many clients of a size class share a call, by the plan and the class alone.
+        """The number of clients of a size class in one call; depends on the plan and the class alone.
 
         The number of clients is public, and the same in neighbouring data sets. It counts to the next power
         of four, so that few clients do not train in calls that are almost empty.
@@ -239,7 +244,7 @@ class Fleet:
         return torch.from_numpy(shares[clients])[:, None]
 
     def present(self, clients: Ids, round: int) -> Ids:
-        """Those of some clients that do not drop out of a round: a coin each, always with the same result."""
+        """Removes the clients that drop out of a round: one coin each, always with the same result."""
         if not self.dropout:
             return clients
         coins = self.streams.streams("dropout", clients.tolist(), round=round)
@@ -251,13 +256,13 @@ class Fleet:
 
 
 def _dense(scenario: Scenario, plan: Plan) -> bool:
-    """Whether by the scenario clients of a size class mostly follow each other in a round's cohort."""
+    """Whether clients of a size class mostly have consecutive places in a round's cohort."""
     even = getattr(scenario.data, "partition", "by-user") in ("one-per-example", "iid", "fixed-records")
     return even and isinstance(plan.sampler, AllSampling)
 
 
 def _adversarial(options: Training) -> Adversarial | None:
-    """How clients regularise against inference networks; None if they do not."""
+    """The settings of clients' inference networks; None without them."""
     if options.adversarial is None:
         return None
     return Adversarial(options.adversarial, options.adversarial_steps, options.adversarial_first)
@@ -283,7 +288,7 @@ def hosts_here(hosts: int, node_config: Mapping[str, object]) -> list[int]:
 
 
 class Budgets:
-    """How often each client has answered, and in which round last.
+    """The participations of each client, with its last round.
 
     A client answers a round once, and later rounds only: a second answer to one round would reuse
     that round's noise. Refusing is the client's own act, whoever sends the request.

@@ -30,13 +30,13 @@ NOBODY = Owner()  # has said nothing
 
 @dataclass(frozen=True)
 class Residence:
-    """Who lives on a node.
+    """The clients of a node.
 
     Args:
         residents: The clients of the scenario, of whom those on `hosts` live here.
         hosts: The logical hosts that the node serves.
         owner: Its owner's settings: none, in a simulation.
-        account: Where what they have answered is kept; None: in Flower's node state.
+        account: The account of their participations; None: Flower's node state.
         observe: What its own scenario allows a server to see: "sum" or "each"; for statistics only sums.
     """
 
@@ -62,7 +62,7 @@ class Residence:
 
 
 def residence(context: Context) -> Residence:
-    """Who lives on the node of a Flower run: by its own scenario, or else by that of the run.
+    """The clients of a Flower node: by its own scenario, or else by that of the run.
 
     Raises:
         Refusal: if the owner's configuration, scenario, data or account cannot be used.
@@ -135,7 +135,7 @@ def _residents(
             'training.trainer = "opacus": torch draws its noise, from 64 bits alone, and not the operating '
             'system. Set trainer = "fedprivacy".'
         )
-    # Of records what is reckoned with is what was agreed, and not what a node happens to have.
+    # Rates and denominators use the agreed record counts, never those of the node's file.
     agreed = isinstance(scenario.data, OnNodes) and scenario.privacy.unit == "example"
     sizes = agreed_sizes(scenario.data) if agreed and isinstance(scenario.data, OnNodes) else None
     fleet = Fleet.of(scenario, people, sizes=sizes, allow_code=allow_code)

@@ -4,7 +4,7 @@ partition-id    which of the nodes this is, from 0
 num-partitions  how many nodes there are
 scenario        a scenario of its own, as a path or as TOML text: the node is pinned, and serves no other plan
 data            the path of its own records, where the scenario has data on nodes
-home            a folder for its account of what was answered, which outlives every run; pinned nodes need one
+home            a folder for its account of participations, which outlives every run; pinned nodes need one
 noise           "system" (the operating system's entropy) or "seeded" (a simulation that repeats)
 allow-code      whether its own scenario may run code
 """
@@ -58,7 +58,7 @@ class Owner:
         pinned = is_pinned(node_config)
         given = {key: str(node_config[key]) for key in ("data", "home") if key in node_config}
         if given and not pinned:
-            # Who submits a run would say what is done with the records, and reset the account at will.
+            # The submitter of a run could otherwise decide how the records are used, and reset the account.
             raise Refusal(
                 f"node config: {' and '.join(given)} without a scenario of its own: the node would follow "
                 "whoever submits a run. Add scenario = PATH.",
@@ -95,7 +95,7 @@ class Owner:
         """The notice to its owner when a run begins."""
         if not self.pinned:
             return
-        yield f"serves hosts {hosts} by its own scenario {self.named}, whatever a run says"
+        yield f"serves hosts {hosts} by its own scenario {self.named}, regardless of the run's"
         if self.noise == SEEDED:
             yield (
                 'WARNING: noise = "seeded": noise comes from the seed in the scenario. Whoever knows that '

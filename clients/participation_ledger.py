@@ -34,7 +34,7 @@ SCHEMA = 1
 LOCK_SECONDS = 60.0
 Answers = dict[str, list[int]]
 
-# Neither words about a scenario, nor when it is measured, nor how it is spread over machines changes what was
+# Names, evaluation times and the distribution over machines do not change what was
 # agreed to; nor where records lie. With noise of the operating system the seed does not either.
 _WITHOUT_EFFECT = (
     *("name", "description", "duration", "tuning", "seed", "evaluation", "compare", "federation"),

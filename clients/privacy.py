@@ -1,6 +1,6 @@
 """Between a client's training and its reply: clip, encode, and under local trust randomise.
 
-Nothing that a client's data touched passes this file unclipped.
+Nothing computed from a client's data leaves this file unclipped.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def privatise(
         observe: "sum" for the sum of the updates, "each" for all of them.
 
     Returns:
-        The sum, float64, shape (parameters,), or the stack, shape (clients, parameters), where the clipping
-        norm is adapted with one number more, the bits; and which updates were zeroed because they were not
-        finite. A zeroed client's noise is drawn all the same.
+        The sum, float64, shape (parameters,), or the stack, shape (clients, parameters), under adaptive
+        clipping with one more number, the bits; and which updates were zeroed because they were not finite. A
+        zeroed client's noise is drawn nevertheless.
     """
     # With unit "example", gradients were clipped, and under local trust noised, inside training
     # (`fedprivacy.training.dp_sgd`), so the sum over a client's records is not clipped again.
@@ -81,10 +81,10 @@ def privatise(
 def sum_noise(
     parameters: int, clients: Ids, plan: Plan, streams: Streams, *, round: int
 ) -> NDArray[np.float64] | float:
-    """The noise of a sum over the clients of a message, where the plan draws one for them all; else 0.
+    """Draws the noise of a message's sum, if the plan draws one for all its clients; else 0.
 
-    One draw with the distribution of the sum of everybody's draws; the first id keys it, since a client
-    stands in one message of a round only.
+    One draw has the distribution of the sum of all clients' draws. The first id keys it, since a client is in
+    one message of a round only.
     """
     if not isinstance(plan.randomiser, Gaussian) or plan.noise_draw != "sum" or not len(clients):
         return 0.0

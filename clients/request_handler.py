@@ -53,7 +53,7 @@ def answer(
     if reason:
         raise Refusal(reason)
     if request.observe == "each" and fleet.plan.trust == "local" and fleet.plan.noise_draw == "sum":
-        raise Refusal("single messages are asked for, but the plan draws noise for sums only")
+        raise Refusal("request for single messages, but the plan draws noise for sums only")
     fleet.plan.following(request.clipping_norm)
     clients = request.clients
     check_clients(clients, request.host, hosts, fleet.hosts, fleet.plan.population)

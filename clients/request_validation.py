@@ -28,8 +28,8 @@ def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int], observe: str)
         observe: What the node's own scenario allows a server to see.
 
     Raises:
-        Refusal: it names another plan, single messages where sums were agreed, or clients who are not
-            here, for a round beyond the plan's, or sends what is no model of the scenario.
+        Refusal: it names another plan, single messages where sums were agreed, clients of other nodes, or a
+            round beyond the plan's, or its model is not one of the scenario.
     """
     plan = fleet.plan
     reason = plan.refusal(request.plan)
@@ -38,10 +38,12 @@ def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int], observe: str)
     with kind("plan"):
         plan.following(request.clipping_norm)
     if request.observe == "each" and observe == "sum":
-        raise Refusal('single messages are asked for, but the scenario says observe = "sum"', "messages")
+        raise Refusal('request for single messages, but the scenario has observe = "sum"', "messages")
     check_clients(request.clients, request.host, hosts, fleet.hosts, plan.population)
     if not 0 <= request.round < plan.rounds:
-        raise Refusal(f"round {request.round} is asked for, of rounds 0 to {plan.rounds - 1}", "round")
+        raise Refusal(
+            f"request for round {request.round}, the plan has rounds 0 to {plan.rounds - 1}", "round"
+        )
     parameters = sum(parameter.numel() for parameter in fleet.module.parameters())
     if len(request.weights) != parameters:
         raise Refusal(f"{len(request.weights)} weights, the model has {parameters}", "model")
@@ -53,7 +55,7 @@ def vet_query(respondents: Respondents, request: AskRequest, hosts: Sequence[int
     """Refuses a query that the node's own plan does not cover.
 
     Raises:
-        Refusal: it names another plan, clients who are not here, or an unknown query.
+        Refusal: it names another plan, clients of other nodes, or an unknown query.
     """
     plan = respondents.plan
     reason = plan.refusal(request.plan)
@@ -61,4 +63,4 @@ def vet_query(respondents: Respondents, request: AskRequest, hosts: Sequence[int
         raise Refusal(reason, "plan")
     check_clients(request.clients, request.host, hosts, respondents.hosts, plan.population)
     if not 0 <= request.query < len(plan.asks):
-        raise Refusal(f"query {request.query} is asked for, of {len(plan.asks)}", "round")
+        raise Refusal(f"request for query {request.query}, the plan has {len(plan.asks)}", "round")

@@ -70,7 +70,7 @@ def merged(now: RecordDict, changed: RecordDict) -> RecordDict:
         met = (counts[clients] != parts["was counts"]) | (last[clients] != parts["was last"])
         if met.any():
             raise Refusal(
-                f"client {clients[met][0]} was asked in two messages at once, and answers one of them"
+                f"client {clients[met][0]} is in two simultaneous requests, and answers only one of them"
             )
         counts[clients], last[clients] = parts["counts"], parts["last"]
         state["budgets"] = ArrayRecord({"counts": Array(counts), "last": Array(last)})

@@ -80,13 +80,15 @@ class Respondents:
             raise Refusal(reason)
         check_clients(request.clients, request.host, hosts, self.hosts, self.plan.population)
         if not 0 <= request.query < len(self.plan.asks):
-            raise InputError(f"there are queries 0 to {len(self.plan.asks) - 1}, asked for {request.query}")
+            raise InputError(
+                f"request for query {request.query}, the plan has 0 to {len(self.plan.asks) - 1}"
+            )
         ask, done = self.plan.asks[request.query], answered[request.query]
         willing: Ids = request.clients[done[request.clients] == 0]
         done[willing] = 1
         if len(willing):
             keep()
-        # A client answers a query once, so the first of those that answer keys a draw of their own.
+        # A client answers a query once, so the first answering id keys a draw that no other message has.
         first = int(willing[0]) if len(willing) else 0
         stream = self.streams.noise(f"answers/{ask.question.name}", member=first)
         released = totals(self.plan, ask, self.people, willing, stream)

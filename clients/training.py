@@ -33,9 +33,9 @@ class Part:
     Args:
         private: Their privatised sum, float64, shape (parameters,), or each update in a row.
         clients: The ids that answer, sorted.
-        zeroed: How many answer with zero, or have gradients that count as zero.
-        failures: Why clients failed, by id.
-        retried: How often a process died over it before.
+        zeroed: The number that answer with zero, or have gradients that count as zero.
+        failures: The reasons of failures, by client id.
+        retried: The number of processes that died on it before.
     """
 
     private: NDArray[np.float64]
@@ -53,13 +53,13 @@ class Part:
 
 
 def client_chunks(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
-    """Cuts a request's clients into those of each size class, and these into calls.
+    """Cuts a request's clients by size class, and each class into calls.
 
-    Neither workers nor other clients decide on the shape of a call, or on a client's place in it, which would
+    Neither workers nor other clients affect the shape of a call or a client's place in it, since that would
     change bits: empty places are trained too (`fedprivacy.training.calls`).
 
     Args:
-        fleet: Whose clients they are.
+        fleet: The fleet of the clients.
         clients: Their ids, sorted, shape (clients,).
         observe: "sum" or "each": whether each update is formed.
     """
@@ -93,8 +93,8 @@ class _Trained:
 
     Args:
         updates: Of each; of a client that failed, an update without any of its data.
-        zeroed: How many records of each had gradients that were not finite, shape (clients,).
-        failures: Why clients failed, by id.
+        zeroed: The number of each client's records with gradients that were not finite, shape (clients,).
+        failures: The reasons of failures, by client id.
     """
 
     updates: Updates
@@ -121,7 +121,7 @@ class ChunkTrainer:
     def without_data(self, client: int, failure: Failure) -> Part:
         """The answer of a client that failed: under local trust its noise alone, else nothing.
 
-        Under local trust the server must not learn from an answer, or from its absence, who failed.
+        Under local trust neither an answer nor its absence may show the server which client failed.
         """
         clients = np.array([client])
         # Under central trust the server is trusted with the failure.
@@ -155,7 +155,7 @@ class ChunkTrainer:
         return Part(private, clients[answering], zeroed, trained.failures)
 
     def _trained(self, clients: Ids) -> _Trained:
-        """Trains the clients at once; if that fails, each half of them, until one client is to blame.
+        """Trains the clients at once; on failure each half of them, until the failing client is isolated.
 
         Each time in a call of the same shape, so that a failure changes no bit of the others.
         """
@@ -189,7 +189,7 @@ class ChunkTrainer:
         updates, zeroed = self._local_updates(clients)
         if fleet.canaries is None or not (planted := clients >= fleet.canaries.first).any():
             return updates, zeroed
-        # Canaries train too, so that calls are those of real data; then they answer what was planted.
+        # Canaries train too, so that calls are those of real data; then the planted update replaces theirs.
         given = Stack(fleet.canaries.updates(fleet.canaries.of(clients)))
         trained = updates.only(np.flatnonzero(~planted))
         return Joined([trained, given], [int((~planted).sum()), int(planted.sum())]), zeroed

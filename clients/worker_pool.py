@@ -30,7 +30,7 @@ from fedprivacy.messages.protocol import TrainRequest
 
 Ids = NDArray[np.int64]
 
-_LOOK = 3600.0  # seconds from one look at the clock to the next, where nobody answers
+_LOOK = 3600.0  # seconds between checks of the clock while no worker answers
 _AHEAD = 2  # pieces for each worker that are begun before the first of them is taken
 
 
@@ -81,7 +81,7 @@ class Crew:
         turns = _Turns(self, fleet, shared, request, pieces)
         try:
             yield from turns.parts()
-        finally:  # nobody else may write where the next message's answers will stand
+        finally:  # no other process may write to the slots of the next message
             for worker in turns.busy:
                 worker.stop()
 
@@ -96,7 +96,7 @@ class Crew:
         self._idle.append(worker)
 
     def _share(self, fleet: Fleet, parameters: int, rows: int) -> _Shared:
-        """The memory that all see; who was forked before it was there is sent away."""
+        """The shared memory; workers that were forked before it existed are ended."""
         shared = self._shared
         if shared is None or shared.rows < rows or len(shared.weights) != parameters:
             self.__exit__(None, None, None)
@@ -132,7 +132,7 @@ class _Job:
 
 
 class _Turns:
-    """A message's pieces: who does which, and what is done where a process dies or takes too long."""
+    """Assigns a message's pieces to workers, and handles processes that die or take too long."""
 
     def __init__(
         self, crew: Crew, fleet: Fleet, shared: _Shared, request: TrainRequest, pieces: Sequence[Ids]
@@ -240,11 +240,11 @@ class _Shared:
     def __init__(self, parameters: int, rows: int, slots: int) -> None:
         self.rows = rows
         self.weights = np.frombuffer(mmap.mmap(-1, max(1, 4 * parameters)), np.float32, parameters)
-        size = rows * (parameters + 1)  # a bit stands with an update where the clipping norm is adapted
+        size = rows * (parameters + 1)  # under adaptive clipping a bit follows each update
         self.slots = [np.frombuffer(mmap.mmap(-1, max(1, 8 * size)), np.float64, size) for _ in range(slots)]
 
     def put(self, part: Part, slot: int) -> Part:
-        """Leaves an answer's numbers in a slot; what is left travels as it is."""
+        """Stores an answer's numbers in a slot; the rest is sent as it is."""
         numbers = part.private.reshape(-1)
         self.slots[slot][: len(numbers)] = numbers
         return replace(part, private=np.empty((*part.private.shape, 0)))

@@ -1,12 +1,12 @@
 """The errors that a user can meet.
 
 FedPrivacyError            exit code 1
-├── InputError             exit code 2: what the user gave is wrong; nothing was written
-│   ├── HeldError          another process works on a directory, or it cannot be held
+├── InputError             exit code 2: the user's input is wrong; nothing was written
+│   ├── HeldError          another process works on a directory, or it cannot be locked
 │   ├── ScenarioError      every mistake of a scenario file at once
 │   └── UnsupportedEvent   no accountant can answer for this release
 ├── RunError               a run failed (all clients failed, ...)
-└── Refusal                a client refuses what a server asks for
+└── Refusal                a client refuses a server's request
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ KeyPath = tuple[str | int, ...]  # of a key in nested tables and lists
 
 
 class FedPrivacyError(Exception):
-    """Any error that is shown to the user as one message, without a traceback."""
+    """An error that is shown to the user as one message, without a traceback."""
 
     exit_code = 1
-    several = False  # whether each line of it is a mistake of its own
+    several = False  # whether each line is a separate mistake
 
 
 class InputError(FedPrivacyError):
-    """What the user gave is wrong: a file, a key, an option. Says what to do."""
+    """Invalid input of the user: a file, a key or an option. The message names the fix."""
 
     exit_code = 2
 
 
 class HeldError(InputError):
-    """A directory that this process cannot hold alone. It says nothing of what is in it."""
+    """A directory that this process cannot lock; the message reveals nothing of its contents."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One mistake in a document: at which key, what is wrong, what to do, and the value if that helps."""
+    """One mistake in a document: the key, the problem, the fix, and the value if that helps."""
 
     path: KeyPath
     what: str
@@ -46,7 +46,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake: where it is, what is wrong, what to do."""
+    """One mistake: its place, the problem and the fix."""
 
     key: str
     what: str
@@ -60,11 +60,11 @@ class Problem:
         parts = [part for part in (where, key) if part]
         sentence = self.what.rstrip(".") + "."
         text = ": ".join([*parts, sentence]) + (f" {self.remedy}" if self.remedy else "")
-        return text.replace("\n", "\\n")  # whatever a file or a value is called, it begins no line
+        return text.replace("\n", "\\n")  # a newline in a file name or value must not start a new line
 
 
 class ScenarioError(InputError):
-    """A scenario with mistakes, all of them, in the order of their lines; beyond `SHOWN` they are counted."""
+    """All mistakes of a scenario, in the order of their lines; beyond `SHOWN` they are counted."""
 
     SHOWN = 100
     several = True
@@ -81,16 +81,16 @@ class UnsupportedEvent(InputError):
 
 
 class RunError(FedPrivacyError):
-    """A run that could not go on; its directory says how far it came."""
+    """A run that had to stop; its directory records the completed rounds."""
 
 
 class Refusal(FedPrivacyError):
-    """A client will not do what a server asks, since its own plan forbids it.
+    """A client's refusal of a request that its own plan forbids.
 
     Args:
-        text: What is refused and why, for the owner of the data.
-        kind: Which kind of refusal it is, which depends on no data: all that a server hears of a node that
-            holds its plan itself (`clients.error_filter`).
+        text: The refused request and the reason, for the owner of the data.
+        kind: The kind of the refusal, which depends on no data: all that a server learns from a pinned node
+            (`clients.error_filter`).
     """
 
     def __init__(self, text: str, kind: str = "plan") -> None:

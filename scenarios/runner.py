@@ -57,13 +57,13 @@ def run(
 
     Raises:
         InputError: before anything is written, if the scenario cannot run or `out` not be written.
-        RunError: if the run fails; its directory then says how far it came.
+        RunError: if the run fails; its directory then has the progress.
     """
     fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
     candidates = candidates_of(scenario, fleet.model) if report else None
     with (
         launched(engine, scenario, fleet, allow_code=allow_code) as apps,
-        begin_run(out, scenario.name, scenario.to_toml()) as directory,
+        begin_run(out, scenario.label, scenario.to_toml()) as directory,
     ):
         record = RunRecord(
             scenario,
@@ -177,7 +177,7 @@ def _train(
     finally:
         with (
             nullcontext() if ended else suppress(FedPrivacyError)
-        ):  # the error that stopped the run says more
+        ):  # the error that stopped the run is more informative
             document = record.directory.document()
             if report:
                 write_report(document, record.directory.path)

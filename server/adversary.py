@@ -1,7 +1,7 @@
-"""A malicious or curious server: it sits between the honest server code and the grid.
+"""A malicious or curious server, placed between the honest server code and the grid.
 
-The honest path does not know it. A curious server (passive) reads the replies; a malicious one
-also changes what is sent. An attack implements `ServerAdversary`; `Interposed` puts it in place.
+The honest code is unaware of it. A curious server (passive) reads the replies; a malicious one also changes
+requests. An attack implements `ServerAdversary`; `Interposed` puts it in place.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ServerAdversary(Protocol):
         ...
 
     def observe(self, reply: Message) -> Message:
-        """Looks at a reply, and returns the one that the honest code gets."""
+        """Observes a reply, and returns the one for the honest code."""
         ...
 
 
@@ -73,17 +73,17 @@ class Interposed(Grid):
         return self._grid.get_node_ids()
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """Pushes what the adversary makes of the messages."""
+        """Pushes the messages as the adversary changes them."""
         return self._grid.push_messages(self._adversary.act(message) for message in messages)
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Pulls replies, through the adversary's hands."""
+        """Pulls replies; the adversary observes each of them."""
         return (self._adversary.observe(reply) for reply in self._grid.pull_messages(message_ids))
 
     def send_and_receive(
         self, messages: Iterable[Message], *, timeout: float | None = None
     ) -> Iterator[Message]:
-        """Sends what the adversary makes of the messages and yields what it makes of the replies."""
+        """Sends messages and yields replies, both as the adversary changes them."""
         sent = (self._adversary.act(message) for message in messages)
         for reply in self._grid.send_and_receive(sent, timeout=timeout):
             yield self._adversary.observe(reply)
@@ -91,14 +91,14 @@ class Interposed(Grid):
 
 @dataclass
 class Listener:
-    """A curious server: it changes nothing, and looks at each update of each round.
+    """A curious server: it changes nothing, and observes each update of each round.
 
     Args:
-        victim: The client that it is after; every client has a message of its own.
+        victim: The attacked client; every client has its own message.
         see: Takes each round's observation.
-        targets: Those that are attacked in the round under way; None where all are judged.
-        round: Its number, which its observation bears.
-        scale: Turns answers into steps of the weights, where clients send sums of gradients.
+        targets: The targets of the current round; None: all are scored.
+        round: The number of the round, for its observation.
+        scale: The factor from answers to steps of the weights, if clients send sums of gradients.
     """
 
     victim: int
@@ -111,7 +111,7 @@ class Listener:
     _others: list[Tensor] = field(default_factory=list)
 
     def act(self, request: Message) -> Message:
-        """Remembers the weights that are sent to the victim."""
+        """Stores the weights sent to the victim."""
         if _client_of(request) == self.victim:
             self._sent = torch.from_numpy(parts_of(request)[0]["weights"])
         return request
@@ -140,15 +140,15 @@ class Listener:
 
 @dataclass(kw_only=True)
 class Climber(Listener):
-    """A malicious server: it sends weights on which the loss of some targets was raised.
+    """A malicious server: it sends weights with a raised loss on some targets (Nasr et al. 2019).
 
-    The honest code adds up the differences from what each client got, so the ascent does not enter the
-    global model.
+    The honest code sums the differences from each client's own start, so the ascent does not enter the global
+    model.
 
     Args:
-        probe: Asks the model about all targets.
-        ascent: How the loss is raised.
-        everybody: Whether all clients get them, or the victim alone.
+        probe: Evaluates the model on all targets.
+        ascent: The gradient ascent on the loss.
+        everybody: Whether all clients receive them, or the victim alone.
     """
 
     probe: Probe
@@ -157,7 +157,7 @@ class Climber(Listener):
     _raised: Tensor | None = None
 
     def act(self, request: Message) -> Message:
-        """Replaces the weights that are sent."""
+        """Replaces the sent weights."""
         client = _client_of(request)
         if client is None or not (self.everybody or client == self.victim):
             return request
@@ -180,7 +180,7 @@ class Climber(Listener):
 
 @dataclass
 class Isolator:
-    """A malicious server that gives the victim a stream of its own: no other client gets a request.
+    """A malicious server that isolates the victim: no other client gets a request.
 
     Args:
         grid: Flower's way to the nodes.
@@ -188,7 +188,7 @@ class Isolator:
         host: Its logical host.
         plan: The privacy plan that the victim agreed to.
         victim: The client.
-        weights: Where its stream is, float32, shape (parameters,).
+        weights: The victim's separate model, float32, shape (parameters,).
         scale: As a `Listener` has it.
     """
 
@@ -204,9 +204,9 @@ class Isolator:
         """One round with the victim alone, which moves its stream; None if it refuses.
 
         Args:
-            round: The number of the round, above all before.
-            aim: The targets whose loss is raised before; None: the weights are sent as they are.
-            ascent: How it is raised.
+            round: The number of the round, above all earlier ones.
+            aim: The targets whose loss is raised first; None: the weights are sent unchanged.
+            ascent: The gradient ascent.
         """
         sent = self.weights if aim is None or ascent is None else ascent.climb(aim, self.weights)
         request = TrainRequest(round, self.host, 0, np.array([self.victim]), sent.numpy(), self.plan, "sum")
@@ -218,6 +218,8 @@ class Isolator:
             if not len(answer.clients):
                 return None
             update = torch.from_numpy((self.scale * answer.updates).astype(np.float32))
+            # The isolated model continues from the victim's own update, so its fit to the victim's members
+            # grows.
             self.weights = sent + update
             return Sight(sent, update, torch.empty(0, len(sent)))
         return None
@@ -227,6 +229,6 @@ def _client_of(request: Message) -> int | None:
     """The client that a training request is for, where it is for one alone."""
     if request.metadata.message_type != "train":
         return None
-    # This array alone: the weights are large, and every message is looked at.
+    # Only this array: the weights are large, and every message is inspected.
     clients = request.content.array_records["arrays"]["clients"].numpy()
     return int(clients[0]) if len(clients) == 1 else None

@@ -26,11 +26,11 @@ class RoundTotal:
 
     Args:
         updates: The sum of all answered updates, float64, shape (parameters,).
-        answered: How many clients are in it.
-        refused: How many clients refused, since their budget is spent.
+        answered: The number of clients in it.
+        refused: The number of clients that refused because their budget is spent.
         faults: The counted faults.
-        known: Whether `faults` has what went wrong on the nodes, which local trust keeps there.
-        noise_alone: How many of those that answered did so with noise alone, since they had failed.
+        known: Whether `faults` includes those on the nodes, which local trust keeps there.
+        noise_alone: The number of answers that are noise alone, because the client failed.
     """
 
     updates: NDArray[np.float64]
@@ -84,16 +84,16 @@ def aggregate(
     counted: bool = False,
     fault_of: Callable[[int], tuple[str, str] | None] = lambda host: None,
 ) -> RoundTotal:
-    """The sum over a round's replies, added in (host, chunk) order whatever the order of arrival.
+    """Sums a round's replies in (host, chunk) order, independently of their order of arrival.
 
-    Memory holds the total and whatever arrived before its turn, not the cohort.
+    Memory contains the total and early replies, not the cohort.
 
     Args:
         chunks_requested: The round's chunks, in order; message number i requested the i-th.
         replies: Flower replies; `metadata.group_id` ends in the message's number.
         parameters: The length of the model's flat vector.
         observe: "sum" or "each": what the replies hold.
-        longest: The norm that one client's part has at most (`server.reply_validation.longest`), or None.
+        longest: The largest norm of one client's part (`server.reply_validation.longest`), or None.
         dropout: Whether clients may drop out.
         counted: Whether the last number counts clients (`server.reply_validation.accepted`).
         fault_of: The kind of fault and the reason of a logical host that has no node (`server.hosts`).
@@ -115,10 +115,10 @@ def aggregate(
 
 
 SPENT = (
-    "A client refuses once it has answered what is asked, in this run or an earlier one: a plan is played "
-    "once, and no record decides it. Why is in the account (home) of each node; the server sees how many "
-    "refuse, and who did not answer. Owners who agree to another run choose a new home, which costs the same "
-    "epsilon again (docs/nodes.md)."
+    "A client refuses a request that it has answered before, in this run or an earlier one: a plan is "
+    "trained once, and no record affects the refusal. The account (home) of each node has the details; the "
+    "server sees only the number of refusals, and the clients without an answer. Owners who agree to "
+    "another run choose a new home, which costs the same epsilon again (docs/nodes.md)."
 )
 
 
@@ -135,9 +135,8 @@ def nobody_took_part(events: Sequence[Mapping[str, Any]]) -> str | None:
     requested, others = sum(event["cohort"] for event in events), sum(away) - refused
     rounds = "its round" if len(events) == 1 else f"all {len(events)} rounds"
     return (
-        f"nobody's data are in the model: of {requested} times that a client was asked, in {rounds}, "
-        f"{refused} "
-        f"were refused{f' and {others} failed or dropped out' if others else ''}. {SPENT}"
+        f"no client's data are in the model: of {requested} requests to clients in {rounds}, {refused} were "
+        f"refused{f' and {others} failed or dropped out' if others else ''}. {SPENT}"
     )
 
 
@@ -148,9 +147,9 @@ def message_number(message: Message) -> int:
 
 
 def by_turn(replies: Iterable[Message]) -> Iterator[tuple[int, Message]]:
-    """Replies in the order of their numbers; early ones wait, and gaps are closed at the end.
+    """Yields replies in the order of their numbers; early ones wait, and gaps close at the end.
 
-    What answers no request, or one that was answered before, is left out.
+    A reply to no request, or a second reply to one, is left out.
     """
     waiting: dict[int, Message] = {}
     turn = 0
@@ -191,7 +190,7 @@ def _add(
     total.answered += len(reply.clients)
     total.refused += reply.refused
     total.faults += reply.faults
-    # Clients that the reply accounts for in no way.
+    # Clients that the reply does not mention.
     missing = requested - len(reply.clients) - reply.refused - reply.faults.failed - reply.faults["dropped"]
     if missing > 0:
         total.fail("no_answer", missing, "the client did not answer")

@@ -1,4 +1,9 @@
-"""The ServerApp: runs the rounds of a scenario over a grid and keeps the record up to date."""
+"""The ServerApp: runs the rounds of a scenario over a grid and keeps the record up to date.
+
+The record is begun before the first message and written after every round, so a run that is killed states its
+progress and its charge. A round itself is `server.strategy.Federation.round`; this module loads data and
+model, assigns hosts to nodes, evaluates, and commits.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +65,7 @@ class NodeView:
         states: The nodes' own state as arrays, for checkpoints.
         faults: The faults on the nodes in a round, which local trust keeps from the server. It
             serves the record, and ends a run in which every client failed.
-        retried: How many messages the engine has sent again so far, since a process died.
+        retried: The number of messages that the engine has sent again because a process died.
     """
 
     states: Callable[[], Mapping[str, NDArray[Any]]] = dict
@@ -81,7 +86,7 @@ def make_app(
     Args:
         record: Where the run is written; it holds the scenario, the plan and the ledger.
         people: The data; the server reads only its held-out part.
-        model: How the scenario's model is made.
+        model: The specification of the scenario's model.
         checkpoint: The round to resume from (the record has been restored to it), or None to start.
         view: The engine's view of the nodes, for a simulation.
     """
@@ -103,16 +108,16 @@ def serve(
     view: NodeView = NodeView(),
     on_begin: Callable[[], object] = lambda: None,
 ) -> None:
-    """Runs a scenario's rounds; however it ends, the record states its progress.
+    """Runs a scenario's rounds; for every way to end, the record states the progress.
 
     Args:
         grid: Flower's way to the nodes.
         record: Where the run is written; it holds the scenario, the plan and the ledger.
         people: The data; the server reads only its held-out part.
-        model: How the scenario's model is made.
+        model: The specification of the scenario's model.
         checkpoint: The round to resume from, or None to start.
         view: The engine's view of the nodes, for a simulation.
-        on_begin: Called once the record is there, before any node is spoken to.
+        on_begin: Called once the record exists, before any message to a node.
 
     Raises:
         RunError: if a host has no node, all clients of a round fail, or all refuse in every round.
@@ -142,6 +147,7 @@ def _play(
     federation, module = federation_of(grid, scenario, record.ledger, people, model)
     record.dealing = federation.dealing.to_json()
     x, y = people.held_out(scenario.evaluation.on)
+    # Early stopping reads the loss on public records only: other held-out records may belong to clients.
     apart = scenario.server.patience is not None and scenario.evaluation.on != "public"
     read_by_rule = people.held_out("public") if apart else None
     if checkpoint is not None:
@@ -160,7 +166,7 @@ def _play(
         stops = None
         if due and read_by_rule is not None:
             stops = evaluate(module, federation.model, *read_by_rule).loss
-        due = due and len(y) > 0  # of records on nodes there may be none to measure on
+        due = due and len(y) > 0  # with records on nodes there may be no held-out ones
         quality = evaluate(module, federation.model, x, y, people.dataset.class_names) if due else None
         event = round_event(
             number,
@@ -185,7 +191,7 @@ def _looked_up(total: RoundTotal, number: int, view: NodeView) -> RoundTotal:
     """A round's counts with those that local trust keeps on the nodes; unknown ones become None.
 
     Raises:
-        RunError: if every client failed: what the server holds then is noise alone.
+        RunError: if every client failed: the server's sum is noise alone.
     """
     if view.faults is None:
         return replace(total, known=False)
@@ -205,8 +211,8 @@ def federation_of(
         grid: Flower's way to the nodes.
         scenario: The scenario to run.
         ledger: The planned releases; it has the plan, and the source of noise and cohorts.
-        people: The data, or what the server knows of them.
-        model: How the scenario's model is made.
+        people: The data, or the server's public knowledge of them.
+        model: The specification of the scenario's model.
 
     Raises:
         RunError: if a host has no node.
@@ -241,8 +247,8 @@ def federation_of(
 def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> float:
     """The denominator that turns a round's sum into a mean update: the mean size of a cohort.
 
-    Where clients answer with sums of gradients it is the mean number of records in their batches, and
-    the mean gradient moves the model by the clients' learning rate.
+    If clients answer with sums of gradients, it is the mean number of records in their batches, and the
+    mean gradient moves the model by the clients' learning rate.
     """
     cohort = plan.sampler.expected_cohort(plan.population)
     if plan.trust != "central" or plan.batches is None:
@@ -253,7 +259,8 @@ def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> f
 
 
 app = ServerApp()
-_FILES = ("npz", "flwr-datasets")  # records of somebody, which are read whole by whoever has the scenario
+# Data that every process with the scenario reads completely, the server's too.
+_FILES = ("npz", "table", "flwr-datasets")
 
 
 @app.main()
@@ -269,7 +276,7 @@ def _main(grid: Grid, context: Context) -> None:
         stated = Stated(pinned, noise, reads=read)
 
         def begin(text: str) -> RunDirectory:
-            directory = held.enter_context(begin_run(out, scenario.name, text))
+            directory = held.enter_context(begin_run(out, scenario.label, text))
             home.begin(directory)
             return directory
 
@@ -294,7 +301,7 @@ def _train(
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allowed)
     plan = plan_of(scenario, model)
     directory = begin(scenario.to_toml())
-    # The nodes read their plan from the same run config: they would follow whoever submits another.
+    # The nodes read their plan from the same run config, so they would follow any other submitter too.
     record = RunRecord(
         scenario,
         plan,

@@ -67,7 +67,7 @@ class PollingGrid(MessageGrid):
         """The replies, one by one, as they come.
 
         Args:
-            messages: Taken as replies come in; those that are left when time is up are not sent.
+            messages: Sent as replies arrive; those that remain at the deadline are not sent.
             timeout: Seconds from this call after which no reply is waited for.
         """
         return self._replies(iter(messages), deadline_of(timeout))
@@ -83,15 +83,15 @@ class PollingGrid(MessageGrid):
             if not waiting and not late:
                 if not held:
                     return
-                continue  # what was sent did not go; its node is free
+                continue  # the message was not sent; its node is free
             came = list(self._grid.pull_messages(list(waiting))) if waiting else []
             for reply in came:
                 chunk = waiting.pop(reply.metadata.reply_to_message_id, None)
                 if chunk is None:
-                    continue  # nobody asked for it
-                reply.metadata.group_id = chunk[1]  # what was asked, whatever the reply says
+                    continue  # a reply to no request
+                reply.metadata.group_id = chunk[1]  # the request's own id, regardless of the reply's
                 yield reply
-            if late:  # what was there has been handed on
+            if late:  # its replies have been yielded
                 left = len(waiting) + len(held)
                 if left or next(messages, None) is not None:
                     logger.warning(

@@ -91,7 +91,7 @@ class SilosOnGrid:
     dealing: Dealing | None = None
 
     def deal(self) -> Dealing | None:
-        """Finds the node of each host, where silos take part at all.
+        """Finds the node of each host, if silos participate.
 
         Raises:
             RunError: a host has none.
@@ -153,7 +153,7 @@ class SilosOnGrid:
     ) -> Iterator[Message]:
         """The replies of a step. A node gets its next message when it has answered the last.
 
-        It keeps count of what each silo has answered.
+        A silo counts its own answers.
         """
         plan, timeout = self.side.plan(lot), self.side.scenario.federation.timeout
         for wave in one_per_node(chunks_requested, dealing.nodes):

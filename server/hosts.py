@@ -1,11 +1,11 @@
-"""Deals the logical hosts of a scenario to nodes by what each node claims, and trusts no single node.
+"""Assigns the logical hosts of a scenario to nodes by their claims, without trusting any single node.
 
-A node that answers with an error, or with what no node can claim, costs itself alone. If several nodes claim
+A node that answers with an error, or with an impossible claim, costs itself alone. If several nodes claim
 a host, the server cannot know on which of them its clients live. A single node that claims hosts of several
-others gives itself away: if there is exactly one node without which no host is contested, that node is left
+others is detectable: if there is exactly one node without which no host is contested, that node is left
 out. Otherwise a contested host goes to none of its claimants, and its clients count as failed. Two nodes that
 collude can still take an honest node's place, and a node that claims hosts before their own node has
-registered gets them: how hosts were dealt is therefore in the record.
+registered gets them. The record therefore states the assignment.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _ABSENT = (3, 4, 5)
 
 @dataclass(frozen=True)
 class Dealing:
-    """Which node serves which logical host.
+    """The assignment of logical hosts to nodes.
 
     Args:
-        hosts: How many logical hosts there are.
+        hosts: The number of logical hosts.
         nodes: For each host that is served its node.
         contested: For each host that several nodes claim these nodes; it is dealt to none of them.
         left_out: The node without which no host is contested, and the hosts that it claims.
@@ -74,7 +74,7 @@ class Dealing:
         return f"logical host {host} is claimed by the nodes {_listed(self.contested[host])}"
 
     def exclusions(self) -> list[str]:
-        """Which node was left out and why, in words."""
+        """The node that was left out and the reason, in words."""
         return [
             f"Node {node} was left out: it claims the logical hosts {_listed(hosts)}, other nodes claim some "
             "of them, and without it no host is claimed twice"
@@ -100,16 +100,16 @@ class Dealing:
 
 
 def deal_hosts(grid: Grid, hosts: int, timeout: float = HOSTS_TIMEOUT) -> Dealing:
-    """Asks every node which logical hosts it serves, and deals the hosts.
+    """Requests every node's logical hosts, and assigns the hosts.
 
-    Nodes may register after the ServerApp has started. It waits until every host has a node, or the timeout
-    is over; what a node answers, or claims, shortens this for no other node. Where no node can register later
+    Nodes may register after the ServerApp has started. It waits until every host has a node, or until
+    the timeout; one node's answer never shortens the wait for another. Where no node can register later
     (`grid.all_here`), it ends as soon as all have answered. Hosts may then be without a node: their clients
     fail.
 
     Args:
         grid: Flower's way to the nodes.
-        hosts: How many logical hosts there are.
+        hosts: The number of logical hosts.
         timeout: Seconds to wait for nodes.
 
     Raises:
@@ -122,10 +122,10 @@ def deal_hosts(grid: Grid, hosts: int, timeout: float = HOSTS_TIMEOUT) -> Dealin
     errors: dict[int, str] = {}
     while True:
         online = sorted(grid.get_node_ids())
-        # A node starts a process for each answer, so none is asked twice; one that has gone serves nothing.
+        # A node starts a process for each reply, so no node gets a second request; a lost one serves nothing.
         claims = {node: here for node, here in claims.items() if node in online}
         waiting = [node for node in online if node not in claims and node not in errors]
-        # A reply shows by its group which node the question went to, whatever node it names.
+        # The group of a reply identifies the node that was queried, whichever node the reply names.
         groups = {f"hosts/{node}": node for node in waiting}
         questions = [
             Message(RecordDict({"ask": ConfigRecord()}), node, "query", group_id=group)
@@ -180,7 +180,7 @@ def _claimed(reply: Message, hosts: int) -> frozenset[int] | None:
         here = reply.content.config_records["hosts"]["hosts"]
     except KeyError:
         return None
-    if not isinstance(here, list) or len(here) > hosts:  # its length before what is in it
+    if not isinstance(here, list) or len(here) > hosts:  # check the length before the contents
         return None
     named = frozenset(host for host in here if type(host) is int and 0 <= host < hosts)
     return named if len(named) == len(here) else None
@@ -206,7 +206,7 @@ def _claimants(claims: Mapping[int, frozenset[int]]) -> dict[int, list[int]]:
 
 
 def _culprit(claimants: Mapping[int, list[int]]) -> int | None:
-    """The only node without which no host is contested; None where there is none, or more than one."""
+    """The only node without which no host is contested; None for no such node, or several."""
     contested = [set(nodes) for nodes in claimants.values() if len(nodes) > 1]
     if not contested or any(len(nodes) > 2 for nodes in contested):
         return None

@@ -42,7 +42,7 @@ class Home:
     def on_begin(self) -> None:
         """Sends the record as it is before the first round or query, in which the whole plan is charged.
 
-        Should the rest be lost, what was released by then is not forgotten.
+        If the rest is lost, the record still charges the releases up to then.
         """
         if self._sender is not None and self.directory is not None:
             self._send(["scenario.toml", "run.json"])

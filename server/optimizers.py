@@ -13,7 +13,7 @@ Vector = NDArray[np.float64]
 
 
 class ServerOptimizer(Protocol):
-    """Moves float64 weights by an averaged update; `state` is all that a checkpoint must hold."""
+    """Moves float64 weights by an averaged update; `state` is the checkpoint's part."""
 
     state: dict[str, Vector]
 

@@ -1,7 +1,7 @@
 """Validates a node's reply to a training request: form, and values that no honest node sends.
 
 A node that answers otherwise is at fault, and nothing of its answer is taken. Under the plan each client's
-part is bounded, so a bound on the reply rejects no honest one: what is rejected depends on nobody's data.
+part is bounded, so a bound on the reply rejects no honest one, and rejection depends on nobody's data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fedprivacy.plan.privacy_plan import Plan
 from server.messages import parts_of
 
 _ROUNDING = 1 + 1e-6  # an honest norm of exactly C may come out this much longer after rounding
-_TAIL = 12.0  # a Gaussian message is so many times as long as a typical one with probability below 1e-22
+_TAIL = 12.0  # a Gaussian message exceeds the typical length by this factor with probability below 1e-22
 
 
 class Rejected(FedPrivacyError):
@@ -43,7 +43,7 @@ def longest(plan: Plan, parameters: int, records: int = 1) -> float | None:
     Args:
         plan: The agreed plan.
         parameters: The length of an update.
-        records: Of the largest client, where the gradients of records are what is clipped.
+        records: Of the largest client, if the gradients of records are clipped.
     """
     bound, mechanism = plan.clipping_norm, plan.mechanism
     if bound is None or mechanism is None:
@@ -90,22 +90,24 @@ def accepted(
     answered, faults = len(reply.clients), reply.faults
     # The checks of ids protect the accounting: a client that is counted twice, or was not drawn, would move
     # the sum by more than the plan's sensitivity, or without a charge.
-    if answered > len(requested):  # before anything is done with so many
-        raise Rejected("reply_clients", f"a node was asked for {len(requested)} clients and names {answered}")
+    if answered > len(requested):  # before processing that many
+        raise Rejected("reply_clients", f"a reply names {answered} clients, the request {len(requested)}")
     if len(np.setdiff1d(reply.clients, requested)) or len(np.unique(reply.clients)) != answered:
-        raise Rejected("reply_clients", "a node answered for clients that it was not asked for, or twice")
+        raise Rejected("reply_clients", "a reply names clients that were not requested, or a client twice")
     reported = answered + reply.refused + faults.failed + faults["dropped"]
     if (
         reply.refused < 0
         or reported > len(requested)
         or max(faults.zeroed, faults["retried"]) > len(requested)
     ):
-        raise Rejected("reply_clients", f"a node was asked for {len(requested)} clients and counts others")
+        raise Rejected(
+            "reply_clients", f"the counts of a reply do not fit the request of {len(requested)} clients"
+        )
     if faults["dropped"] and not dropout:
-        raise Rejected("reply_clients", "a node says that clients dropped out, where none does")
+        raise Rejected("reply_clients", "a reply counts dropped clients, and the scenario has no dropout")
     # One NaN or infinity would make the whole sum useless, and no noise hides it.
     if not np.isfinite(reply.updates).all():
-        raise Rejected("reply_not_finite", "a node answered with numbers that are not finite")
+        raise Rejected("reply_not_finite", "a reply has numbers that are not finite")
     # Under local trust the bound protects the model from a faulty node, not any client's privacy.
     if most is not None:
         at_once = answered if observe == "sum" else 1
@@ -113,7 +115,7 @@ def accepted(
         if counted:
             bits, numbers = np.abs(numbers[:, -1]).max(initial=0.0), numbers[:, :-1]
             if not bits <= at_once * 0.5 * _ROUNDING:
-                raise Rejected("reply_too_large", "a node counts more clients than it was asked for")
+                raise Rejected("reply_too_large", "a reply counts more clients than were requested")
         length = float(np.linalg.norm(numbers, axis=1).max(initial=0.0))
         if not length <= at_once * most:
             raise Rejected(

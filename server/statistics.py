@@ -38,10 +38,10 @@ class Gathered:
 
     Args:
         totals: The sum of all chunks' totals, float64, shape (cells,).
-        answered: How many clients are in it.
-        refused: How many refused, since they have answered before.
-        failed: How many did not answer.
-        first_failure: Why the first of them did not.
+        answered: The number of clients in it.
+        refused: The number that refused because they have answered before.
+        failed: The number that did not answer.
+        first_failure: The reason of the first failure.
     """
 
     totals: NDArray[np.float64]
@@ -62,13 +62,13 @@ def serve(
     people: People,
     on_begin: Callable[[], object] = lambda: None,
 ) -> None:
-    """Runs the queries of a scenario; however it ends, the record states its progress.
+    """Runs the queries of a scenario; for every way to end, the record states the progress.
 
     Args:
         grid: Flower's way to the nodes.
         record: Where the run is written; it holds the scenario and the plan.
         people: The data, of which a simulation knows the true values.
-        on_begin: Called once the record is there, before any node is spoken to.
+        on_begin: Called once the record exists, before any message to a node.
 
     Raises:
         RunError: if a host has no node, or nobody answers a query.
@@ -104,7 +104,8 @@ def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
             refused *= why is None or bool(gathered.refused)
             raise RunError(f"query {ask.question.name}: nobody answered. {refused}{first}")
         stream = streams.noise(f"release/{ask.question.name}")
-        # How many answered is nobody's business where exact totals are: a fixed denominator, as in training.
+        # The number of answers may depend on the data, so exact totals have a fixed denominator, as in
+        # training.
         clients = gathered.answered if plan.trust == "local" else plan.population
         answer = result(ask, release(ask, plan.trust, gathered.totals, clients, stream), clients)
         exact = ask.question.exact(people, everybody)
@@ -125,7 +126,7 @@ def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
 def gather(
     requested: Sequence[Chunk], replies: Iterator[Message], plan: StatisticsPlan, ask: Ask, dealing: Dealing
 ) -> Gathered:
-    """The sum over a query's replies, added in the order of the chunks whatever the order of arrival.
+    """Sums a query's replies in the order of the chunks, independently of their order of arrival.
 
     Args:
         requested: The chunks, in order; message number i requested the i-th.
@@ -153,7 +154,7 @@ def _add(gathered: Gathered, message: Message, plan: StatisticsPlan, ask: Ask, c
         return
     try:
         reply = AskReply.of(*parts_of(message), cells=plan.totals_of(ask), clients=clients)
-        if plan.trust != "local" or not isinstance(ask.mechanism, Laplace):  # whose noise has no bounds
+        if plan.trust != "local" or not isinstance(ask.mechanism, Laplace):  # its noise is unbounded
             _check(reply, counts=plan.trust == "local")
     except FedPrivacyError as error:
         gathered.fail(clients, str(error))
@@ -184,10 +185,10 @@ def _check(reply: AskReply, *, counts: bool) -> None:
 def _replies(
     grid: Grid, dealing: Dealing, requested: Sequence[Chunk], query: int, plan: Any, timeout: float
 ) -> Iterator[Message]:
-    """The replies to one query. A node gets its next message when it has answered the last.
+    """Yields the replies to one query. A node gets its next message after its reply to the last.
 
-    It keeps count of who has answered, and Flower's simulation engine loses a node's state where two of
-    its messages are under way at once.
+    Nodes count their clients' answers, and Flower's simulation engine loses a node's state if two of
+    its messages are in progress at once.
     """
     for wave in one_per_node(requested, dealing.nodes):
         messages = (

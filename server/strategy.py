@@ -36,7 +36,7 @@ from server.sampling import Chunk, chunks, draw_cohort, one_per_node
 
 @dataclass
 class Federation:
-    """The server's side of a run: the model, and all that a round needs.
+    """The server's side of a run: the model, and the state of a round.
 
     Args:
         grid: Flower's way to the nodes.
@@ -50,8 +50,8 @@ class Federation:
         observe: "sum" or "each": what nodes reply with.
         denominator: Turns a sum into a mean update; it does not depend on who answers.
         timeout: Seconds to wait for replies, after which clients count as failed.
-        longest: The norm that one client's part of a reply has at most (`server.reply_validation.longest`),
-            or None.
+        longest: The largest norm of one client's part of a reply (`server.reply_validation.longest`), or
+            None.
         dropout: Whether clients may drop out.
         leaving: The rate at which they do, which is public.
         denoise: The denoising of the mean update.
@@ -79,7 +79,7 @@ class Federation:
 
     @property
     def model(self) -> NDArray[np.float32]:
-        """The model as participants and outsiders get it, float32, shape (parameters,)."""
+        """The model that participants and outsiders receive, float32, shape (parameters,)."""
         return self.weights.astype(np.float32)
 
     def round(self, number: int) -> tuple[NDArray[np.int64], RoundTotal]:
@@ -141,17 +141,17 @@ class Federation:
     def _replies(self, number: int, requested: Sequence[Chunk]) -> Iterator[Message]:
         """The replies to a round's requests, as they arrive.
 
-        Under local trust the clients count their answers in the node's state, and Flower's simulation
-        engine loses such state where two messages of one node are under way at once. So a node gets
-        its next message there when it has answered the last, unless the grid itself `merges` the changes of
-        one node's messages.
+        Under local trust the clients count their answers in the node's state. Flower's simulation engine
+        loses such state if two messages of one node are in progress at once. A node there receives its next
+        message only after its reply to the last, unless the grid itself `merges` the changes of one node's
+        messages.
         """
         alone = self.plan.trust == "local" and not getattr(self.grid, "merges", False)
         turns = getattr(self.grid, "one_each", False)
         nodes = self.dealing.nodes
         served = [chunk for chunk in enumerate(requested) if chunk[1].host in nodes]
         waves = one_per_node(requested, nodes) if alone or turns else [served]
-        if not alone:  # without waiting for a wave; in turns, so that no node waits for another's chunks
+        if not alone:  # all at once, node by node in turn, so that no node waits for another's chunks
             waves = [[chunk for wave in waves for chunk in wave]]
         for wave in waves:
             yield from self.grid.send_and_receive(self._requests(number, wave), timeout=self.timeout)

@@ -15,7 +15,7 @@ from fedprivacy.accounting import epsilon as accounting
 from fedprivacy.accounting.events import MAX_NOISE, MIN_NOISE
 from fedprivacy.errors import InputError
 
-_START = 32.0  # much noise: privacy loss distributions are small there, and quick
+_START = 32.0  # much noise, where privacy loss distributions are small and quick to compose
 _MOST = math.log(MAX_NOISE) - 1e-9  # its exponential is not above MAX_NOISE
 _TOLERANCE = 5e-5  # relative, in the noise multiplier
 _EXACT_TOLERANCE = 1e-10  # where an evaluation costs microseconds
@@ -83,7 +83,7 @@ def _bracket(cost: Callable[[float], float], target: float) -> tuple[float, floa
     """Two logarithms of noise, neighbours of the answer: cost(low) > target >= cost(high).
 
     Comes down from much noise, since an evaluation at little noise is slow. log epsilon is nearly a
-    line in log noise, so each step goes where that line says, by a factor between 1.25 and 4.
+    line in log noise, so each step follows that line, by a factor between 1.25 and 4.
     """
     high = math.log(_START)
     cost_high = cost(high)
@@ -101,7 +101,7 @@ def _bracket(cost: Callable[[float], float], target: float) -> tuple[float, floa
         low = high - min(max(1.05 * wanted, math.log(1.25)), math.log(4))
         if low < math.log(MIN_NOISE):
             raise InputError(
-                f"epsilon = {target:g} asks for less noise than {MIN_NOISE:g} times the clipping norm: "
+                f"epsilon = {target:g} requires less noise than {MIN_NOISE:g} times the clipping norm: "
                 'choose a smaller epsilon, or trust = "none".'
             )
         cost_low = cost(low)
@@ -143,8 +143,8 @@ def lectures_dp_sgd_noise(epsilon: float, delta: float, records: int, steps: int
         T >= n^2 epsilon^2/(32 ln(2/delta)).
 
     Where steps are fewer the formula is false, and by much: at T = 1, n = 10,000, epsilon = 1, delta = 1e-5
-    it asks for a noise of 0.01 C, which shows the example that was drawn, and that is each one with a
-    probability of 10 delta.
+    it requires a noise of 0.01 C, which reveals the drawn example, and each example is drawn with probability
+    10 delta.
 
     Args:
         epsilon: In (0, 1].

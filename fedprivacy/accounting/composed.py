@@ -129,7 +129,7 @@ def gaussian_compositions(mu: float, count: int, total_delta: float) -> list[Bou
     check_mu(mu)
     check_whole("releases", count)
     check_delta(total_delta)
-    # As if of sensitivity 1: mu holds all that the adjacency says.
+    # Stated at sensitivity 1: mu already includes the adjacency.
     event = dp.SelfComposedDpEvent(dp.GaussianDpEvent(1 / mu), count)
     half = total_delta / 2 / count
 

@@ -94,7 +94,7 @@ def encoded_loss(
 
     Args:
         event: What was released.
-        rate: The probability that a client takes part, by a coin of its own; 1 where all do.
+        rate: The probability that a client participates, by its own coin; 1 if all do.
         adjacency: "replace-one", "add-remove" or "zero-out".
         step: The grid of the losses.
 

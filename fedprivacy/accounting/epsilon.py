@@ -2,21 +2,21 @@
 
 Noise multipliers in an event are noise standard deviation / clipping norm C under every adjacency.
 Taking one record away, or zeroing it, moves a clipped sum by C; replacing it moves the sum by 2C,
-and that doubling happens in the accountants behind this door, never in the event.
+and the accountants behind this function do that doubling, never the event.
 
 | event | accountant |
 |---|---|
 | Gaussian releases of everybody's data, composed | exact: "analytic Gaussian" (Balle and Wang 2018) |
 | one epsilon each (randomized response), repeated | exact: "optimal composition" (Kairouz et al. 2015) |
-| what has an epsilon at delta = 0: if asked there, or where no other is smaller | "basic composition" |
-| what else has a privacy loss distribution: Poisson or fixed-size sampling, Laplace, Student t | "PLD" |
+| releases with an epsilon at delta = 0: if delta = 0, or if no other is smaller | "basic composition" |
+| other privacy loss distributions: Poisson or fixed-size sampling, Laplace, Student t | "PLD" |
 | private selection from candidates that each have an epsilon at delta = 0 | "basic composition" |
-| the rest: trees, private selection, what is out of range of "PLD" | "RDP" |
+| the rest: trees, private selection, events out of range of "PLD" | "RDP" |
 | sampled Gaussian releases of which both of these prove less, or nothing | exact, as if unsampled |
 | Gaussian releases of batches drawn with replacement | "known batches": their secrecy is not counted |
 
 Each answer is an upper bound: the exact ones up to floating point, the others with an allowance for
-what the FFT and the sums of logarithms in dp_accounting lose.
+rounding errors of the FFT and of sums of logarithms in dp_accounting.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from fedprivacy.errors import InputError, UnsupportedEvent
 
 @dataclass(frozen=True)
 class Spent:
-    """An epsilon, and who computed it: a name of `ACCOUNTANT`, or "none" where there is no privacy."""
+    """An epsilon and its accountant: a name of `ACCOUNTANT`, or "none" without privacy."""
 
     epsilon: float
     accountant: str
@@ -112,7 +112,7 @@ def _spent(parts: Composition, delta: float, adjacency: str) -> Spent:
     if adjacency != "replace-one" and any(
         isinstance(leaf, dp.RandomizedResponseDpEvent) for leaf, _ in parts
     ):
-        # dp_accounting has zero-out too, for an answer that is drawn uniformly then: nobody here does that.
+        # dp_accounting's zero-out means an answer drawn uniformly, which no mechanism here does.
         raise UnsupportedEvent(_advice(parts, delta, adjacency))
     if delta == 0:
         return Spent(basic_composition(parts, delta, adjacency), "basic composition")
@@ -153,8 +153,8 @@ ACCOUNTANT: dict[str, Callable[[Composition, float, str], float]] = {
     "analytic Gaussian, sampling not counted": as_if_unsampled,
 }
 EXACT = ("analytic Gaussian", "optimal composition")
-# Computed beside "PLD" or "RDP"; the least counts. Both lose a little, on a grid or at the last order, which
-# may be more than sampling gains where a sample is nearly everybody or epsilon is small.
+# Computed beside "PLD" or "RDP"; the smallest counts. Both lose a little, by their grid or their last order,
+# which may exceed the gain of sampling if a sample is nearly everybody or epsilon is small.
 SAMPLING_KNOWN = ("known batches", "analytic Gaussian, sampling not counted")
 
 
@@ -162,7 +162,7 @@ SAMPLING_KNOWN = ("known batches", "analytic Gaussian, sampling not counted")
 
 
 def _holds(event: dp.DpEvent, kind: type[dp.DpEvent]) -> bool:
-    """Whether an event is of a kind, or what it is made of."""
+    """Whether an event, or one of its parts, is of a kind."""
     inner = [event.event] if hasattr(event, "event") else getattr(event, "events", [])
     return isinstance(event, kind) or any(_holds(each, kind) for each in inner)
 
@@ -203,7 +203,7 @@ def _advice(parts: Composition, delta: float, adjacency: str) -> str:
 
 
 def _encoded_advice(parts: Composition, delta: float, adjacency: str) -> str:
-    """What is wrong with Student t noise on encoded updates here."""
+    """The error message for Student t noise on encoded updates that has no account."""
     rounding, most = 0.0, 0
     for leaf, count in parts:
         if not _holds(leaf, EncodedStudentDpEvent):

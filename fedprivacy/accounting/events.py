@@ -50,7 +50,7 @@ def to_json(event: dp.DpEvent) -> dict[str, Any]:
         InputError: The event, or a number in it, is one that `from_json` would refuse.
     """
     data = _write(event)
-    from_json(data)  # what is stored must be readable: refuse now, not when the run is opened again
+    from_json(data)  # a stored event must be readable: refuse now, not when the run is opened again
     return data
 
 

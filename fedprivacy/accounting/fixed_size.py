@@ -118,7 +118,7 @@ def _distribution(above: Curve, swapped: Curve, step: float, points: int) -> pld
 
 _PANEL, _NODES = 0.5, 16  # standard deviations; of Gauss and Legendre in each
 _BEYOND = 40.0  # standard deviations above the largest mode of an integrand
-_FOLLOWED = 8.0  # mu: with less noise the rounds are taken as if everybody took part
+_FOLLOWED = 8.0  # mu: with less noise the rounds are accounted for as if all clients participated
 _QUADRATURE = 1e-9  # relative
 
 
@@ -135,7 +135,8 @@ def fixed_size_rdp(rate: float, noise: float, orders: Numbers) -> Numbers:
         orders: Above 1.
     """
     mu = 2 / noise
-    everybody = orders * mu * mu / 2  # quasi-convexity: no more than where the client always takes part
+    # By quasi-convexity at most the divergence of runs in which the client always participates.
+    everybody = orders * mu * mu / 2
     if mu > _FOLLOWED:
         return everybody
     sampled = np.array([_excess(rate, mu, float(order)) for order in orders]) / (orders - 1)

@@ -75,6 +75,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     low, high = 0.0, mu * (mu / 2 + math.sqrt(-2 * log_delta))
     if not math.isfinite(high):
         return math.inf
+    # Bisection to the last bit; the upper end is returned, so that rounding never understates the cost.
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (low, middle) if _log_gaussian_delta(middle, mu) <= log_delta else (middle, high)
     return high

@@ -1,6 +1,6 @@
 """Epsilon of Gaussian steps on batches drawn with replacement, for an observer who knows the batches.
 
-A record stands K_t times in batch t, K_t ~ Binomial(b, 1/n), whatever the data are and whatever was seen
+A record is K_t times in batch t, K_t ~ Binomial(b, 1/n), independently of the data and of earlier
 before. Given all batches, step t moves by K_t times what one record can change, so that the steps, each of
 which may depend on the earlier ones, are mu-Gaussian-DP with
 
@@ -74,7 +74,7 @@ class _Information:
 
     values: Numbers
     mass: Numbers
-    lost: float  # the probability of what is larger than all values
+    lost: float  # the probability of values above the grid
 
 
 def _drawn(leaf: dp.DpEvent, count: int) -> _Information:
@@ -93,7 +93,7 @@ def _drawn(leaf: dp.DpEvent, count: int) -> _Information:
 
 
 def _sum(parts: list[_Information]) -> _Information:
-    """The law of the sum of independent parts, on one grid where there are several."""
+    """The distribution of a sum of independent parts, on one common grid."""
     if len(parts) == 1:
         return parts[0]
     step = sum(float(part.values[-1] - part.values[0]) for part in parts) / _POINTS
@@ -175,7 +175,7 @@ class _Law:
         return law
 
 
-@lru_cache(maxsize=256)  # the noise is no part of it: a calibration asks for one law
+@lru_cache(maxsize=256)  # independent of the noise, so one calibration computes one law
 def _law(records: int, batch: int, count: int) -> _Law:
     """The law of the sum of squares of `count` draws from Binomial(batch, 1/records)."""
     return _repeated(_square(records, batch), count)

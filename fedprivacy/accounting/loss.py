@@ -21,9 +21,9 @@ from fedprivacy.errors import UnsupportedEvent
 
 # The FFT inside dp_accounting leaves an error of up to about 1e-16 per release in delta, of either
 # sign (measured against the exact answer for Gaussians, up to 10,000 releases). Ten times as much is
-# taken off delta, and where that is half of delta or more there is no answer.
+# subtracted from delta; if that is half of delta or more, there is no answer.
 FFT_ERROR = 1e-15
-# Below it differences of deltas drown in rounding; above it epsilon is in the tens of thousands.
+# Below it, differences of deltas are rounding errors; above it, epsilon is in the tens of thousands.
 _FINEST, _COARSEST = 1e-7, 1.0
 # From e^-700 on probabilities are 0 in floating point, and dp_accounting's Laplace then has a mass above 1.
 _LARGEST_PURE = 500.0
@@ -39,7 +39,7 @@ def loss_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
         answer = float(total.get_epsilon_for_delta(delta - slack))
     if math.isfinite(answer):
         return answer
-    # Happens to an epsilon just above 700, where e^-epsilon is hardly a number any more.
+    # For an epsilon just above 700, e^-epsilon underflows.
     if total.get_delta_for_epsilon(750.0) <= delta - slack:
         return 750.0
     raise UnsupportedEvent("There is too little noise for a privacy loss distribution.")
@@ -47,6 +47,7 @@ def loss_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
 
 def _merged(parts: Composition) -> Composition:
     """The same releases, with all unsampled Gaussian ones merged into the equivalent single one."""
+    # Gaussian releases compose in closed form, so merging them avoids the grid's rounding in each of them.
     gaussians = tuple(part for part in parts if isinstance(part[0], dp.GaussianDpEvent))
     others = tuple(part for part in parts if not isinstance(part[0], dp.GaussianDpEvent))
     if not gaussians:
@@ -54,7 +55,7 @@ def _merged(parts: Composition) -> Composition:
     return (*others, (dp.GaussianDpEvent(1 / root_information(gaussians)), 1))
 
 
-@lru_cache(maxsize=4)  # a curve asks for many deltas in a row; a distribution may hold a million numbers
+@lru_cache(maxsize=4)  # a curve evaluates many deltas in a row; a distribution may have a million numbers
 def _composed_loss(parts: Composition, adjacency: str) -> pld.PrivacyLossDistribution:
     step = _discretization([(_loss_scale(leaf, adjacency), count) for leaf, count in parts])
     if step > _COARSEST:
@@ -129,7 +130,7 @@ def _loss_distribution(leaf: dp.DpEvent, adjacency: str, step: float) -> pld.Pri
 
 
 def _fixed_size(leaf: dp.SampledWithoutReplacementDpEvent, adjacency: str) -> tuple[float, float] | None:
-    """Rate and noise of Gaussian releases about a cohort of fixed size; None where those have no curve."""
+    """Rate and noise of Gaussian releases about a cohort of fixed size; None if they have no curve."""
     noise = joint_noise(leaf.event)
     if noise is None or adjacency == "add-remove":
         return None
@@ -138,7 +139,7 @@ def _fixed_size(leaf: dp.SampledWithoutReplacementDpEvent, adjacency: str) -> tu
 
 @dataclass(frozen=True)
 class _Scale:
-    """Of the privacy loss of one release, roughly: the largest that matters, its deviation, a good grid."""
+    """Rough scales of one release's privacy loss: the largest relevant, its deviation, a good grid."""
 
     largest: float
     deviation: float

@@ -1,8 +1,8 @@
 """Pure-DP releases known only by their epsilon, and the optimal composition theorem for them.
 
-Kairouz, Oh and Viswanath 2015, Theorems 3.2 and 3.3: whatever is epsilon_0-DP is a function of randomised
-response on one bit at epsilon_0, and k answers of that are what k such releases cost at most. The number
-N of true answers is binomial, under either bit, and the privacy loss is (2N - k) epsilon_0.
+Kairouz, Oh and Viswanath 2015, Theorems 3.2 and 3.3: every epsilon_0-DP release is a function of randomised
+response on one bit at epsilon_0, so k answers of that bound the cost of k such releases. The number N of true
+answers is binomial, under either bit, and the privacy loss is (2N - k) epsilon_0.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 from scipy.stats import binom
 
 # scipy's binomial tails are right to some 1e-12 of themselves (measured against exact fractions up to
-# 10,000 answers); so much is taken off delta.
+# 10,000 answers); this share is subtracted from delta.
 _RELATIVE_ERROR = 1e-9
 
 
 @attr.s(frozen=True, slots=True, auto_attribs=True)
 class PureDpEvent(dp_accounting.DpEvent):
-    """A release that is epsilon-DP under the adjacency of the run, and nothing else is known of it.
+    """A release of which only its epsilon under the adjacency of the run is known.
 
-    dp_accounting has no event for it: its RandomizedResponseDpEvent is a matter of replaced answers alone.
+    dp_accounting has no event for it: its RandomizedResponseDpEvent covers replaced answers alone.
 
     Args:
         epsilon: At least 0.
@@ -65,6 +65,7 @@ def composed_epsilon(delta: float, epsilon_0: float, count: int) -> float:
     low, high = 0.0, count * epsilon_0
     if composed_delta(low, epsilon_0, count) <= delta:
         return low
+    # Keeps delta(high) <= delta, so the result is rounded up.
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if composed_delta(middle, epsilon_0, count) <= delta else (middle, high)

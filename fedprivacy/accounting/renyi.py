@@ -17,8 +17,8 @@ from fedprivacy.accounting.fixed_size import fixed_size_rdp
 from fedprivacy.accounting.gaussian import joint_noise
 from fedprivacy.errors import UnsupportedEvent
 
-# dp_accounting sums to log E[e^...] near 0 by adding to 1: what is below 1e-16 or so per release is
-# noise, of either sign, and is divided by an order - 1 of at least 0.1.
+# dp_accounting computes log E[e^...] near 0 by adding to 1. Terms below about 1e-16 per release are rounding
+# errors of either sign, which are then divided by an order - 1 of at least 0.1.
 _RDP_ERROR = 1e-14
 _QUIET = logging.getLogger("absl")
 
@@ -38,15 +38,15 @@ def _renyi_curve(parts: Composition, adjacency: str) -> tuple[np.ndarray, np.nda
             noise = joint_noise(leaf.event)
             if noise is not None:
                 rate = leaf.sample_size / leaf.source_dataset_size
-                # Zeroing a record is replacing it; who is sampled is a mixture, and by quasi-convexity its
-                # divergence is no larger than where that record always is.
+                # Zeroing a record is a case of replacing it. Sampling gives a mixture, and by quasi-convexity
+                # its divergence is at most that of the runs in which the record is always sampled.
                 sensitivity = 2.0 if adjacency == "replace-one" else 1.0
                 everybody = sensitivity**2 * np.asarray(accountant.orders) / (2 * noise**2)
                 fixed += count * np.minimum(fixed_size_rdp(rate, noise, accountant.orders), everybody)
                 continue
         if isinstance(leaf, dp.RepeatAndSelectDpEvent):
-            # By Papernot and Steinke's theorems, from what one try costs *here*: with the allowance for each
-            # of its releases, and with cohorts of fixed size as in a run.
+            # By Papernot and Steinke's theorems, from the cost of one try as computed *here*: with the
+            # rounding allowance of each release, and with fixed-size cohorts as in a run.
             _, once = _renyi_curve(releases(leaf.event, adjacency), adjacency)
             with np.errstate(all="ignore"):
                 fixed += count * np.asarray(best_of(accountant.orders, once, leaf.mean, leaf.shape))

@@ -1,12 +1,12 @@
-"""Amplification by shuffling: what is seen of local answers once nobody knows whose each one is.
+"""Amplification by shuffling: the privacy of local answers whose senders are unknown.
 
 Feldman, McMillan and Talwar 2021, "Hiding among the clones" (FOCS; arXiv:2012.12803). Theorem 3.2 there:
-each other client, with probability e^-epsilon_0, might as well have answered for the client in question,
-with either of its two data sets. What the shuffled answers tell about that client is at most what
+each other client, with probability e^-epsilon_0, answers as a clone of the client in question, with either of
+its two data sets. The shuffled answers are at most as distinguishable as
 
     (A + D, C - A + 1 - D)  against  (A + 1 - D, C - A + D)
 
-tells, with C clones, of which A answer for the first data set:
+with C clones, of which A answer for the first data set:
 
     C ~ Bin(n - 1, e^-epsilon_0),   A ~ Bin(C, 1/2),   D ~ Bernoulli(e^epsilon_0 / (e^epsilon_0 + 1)).
 
@@ -39,9 +39,9 @@ MIN_DELTA = 1e-100
 # scipy's binomial laws are right to some 1e-10 of themselves at 10^10 trials (measured against 50 digits,
 # at up to 12 deviations). Ten times as much is put on each term.
 _RELATIVE_ERROR = 1e-9
-# Of delta, for numbers of clones that are not looked at.
+# The share of delta for numbers of clones that are not evaluated.
 _LEFT_OUT = 1e-6
-# Numbers of clones are looked at one by one up to so many, beyond in as many blocks.
+# Up to this count, numbers of clones are evaluated one by one, beyond it in as many blocks.
 _BLOCKS = 4096
 
 
@@ -52,7 +52,7 @@ def shuffled_epsilon(local_epsilon: float, clients: int, delta: float) -> float:
 
     Args:
         local_epsilon: epsilon_0 of each answer, from 0.001 to 25.
-        clients: n, who answer, from 1 to 10^10.
+        clients: n, the number of answers, from 1 to 10^10.
         delta: Of the guarantee, from 1e-100 and below 1.
 
     Raises:
@@ -76,7 +76,7 @@ def local_epsilon(epsilon: float, clients: int, delta: float) -> float:
 
     Args:
         epsilon: Of the shuffled answers, above 0 and at most 25.
-        clients: n, who answer.
+        clients: n, the number of answers.
         delta: Of the guarantee.
 
     Raises:
@@ -115,7 +115,7 @@ def closed_form(local_epsilon: float, clients: int, delta: float) -> float | Non
 
     Args:
         local_epsilon: epsilon_0 of each answer.
-        clients: n, who answer.
+        clients: n, the number of answers.
         delta: Of the guarantee.
     """
     _check(local_epsilon, clients, delta)
@@ -135,7 +135,8 @@ class Clones:
     """The pair of distributions above, for one epsilon_0 and one number of clients.
 
     Given c clones the first coordinate m, from 0 to c + 1, has both likelihoods in closed form, and their
-    ratio grows with m: the best test says "first" above a threshold t, and the hockey-stick divergence is
+    ratio grows with m: the best test decides for the first above a threshold t, and the hockey-stick
+    divergence is
 
         H_c(epsilon) = (e^epsilon_0 - e^epsilon)/(e^epsilon_0 + 1) P(A = t) - (e^epsilon - 1) P(A > t).
 

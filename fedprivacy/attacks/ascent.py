@@ -11,7 +11,7 @@ from fedprivacy.attacks.signals import Probe
 
 @dataclass(frozen=True)
 class Ascent:
-    """How an attacker raises the loss on its targets.
+    """Gradient ascent by which an attacker raises the loss on its targets.
 
     Args:
         level: Repeat steps until every target's loss is at this level; None: one raw step, the paper's

@@ -39,7 +39,7 @@ def additive_for(observer: str, scenario: Mapping[str, Any]) -> bool:
 
     Args:
         observer: "server", "participant" or "outsider".
-        scenario: What was audited, as `Scenario.tables` gives it.
+        scenario: The audited scenario, as from `Scenario.tables`.
     """
     privacy, server = scenario["privacy"], scenario["server"]
     if (
@@ -68,12 +68,12 @@ def assess(
 
     Args:
         observer: "server", "participant" or "outsider".
-        ledger: What was charged, as JSON.
-        scenario: What was audited, as `Scenario.tables` gives it.
+        ledger: The charged ledger, as JSON.
+        scenario: The audited scenario, as from `Scenario.tables`.
         method: "one-run", "canary-clients" or "both".
-        guesses: Of all runs together, for each of `SHARES`; None where nobody guessed.
+        guesses: Of all runs together, for each of `SHARES`; None without guesses.
         scores: The moments of the canaries' scores.
-        neighbours: What the comparison of neighbouring data found; None where there was none.
+        neighbours: The comparison of neighbouring data; None without one.
 
     Raises:
         ValueError: there are more or fewer sets of guesses than an audit makes.
@@ -97,7 +97,7 @@ def assess(
 
 
 def _is_normal(ledger: Mapping[str, Any], scenario: Mapping[str, Any]) -> bool:
-    """Whether what is seen of a canary is normal, which is what the estimate takes for granted."""
+    """Whether the view of a canary is normal, as the estimate assumes."""
     if scenario["sampling"]["name"] != "all":
         return False
     curves = [claimed_curve(ledger, claim["observer"]) for claim in ledger["claims"] if claim["event"]]
@@ -115,12 +115,13 @@ def verdict(
 
     Args:
         guarantee: The claim (`statement.Guarantee.to_json`).
-        one_run: What was proved (`OneRun.to_json`); None: nobody guessed.
-        estimated: What `estimate` gave; it decides nothing.
-        gaussian: What `gaussian_lower_bound` gave.
-        neighbours: What neighbouring data changed.
+        one_run: The proved bounds (`OneRun.to_json`); None: no guesses.
+        estimated: The result of `estimate`; it decides nothing.
+        gaussian: The result of `gaussian_lower_bound`.
+        neighbours: The changes on neighbouring data.
     """
     claimed = guarantee["epsilon"]
+    # Neighbouring data come first: their comparison is exact, so no false alarm has to be corrected for.
     if claimed is not None and neighbours is not None and neighbours.refutes:
         return _verdict_json(False, f"REFUTED: the claim is false{_taken(neighbours)}; {neighbours.words}")
     above = _above(claimed, estimated, gaussian)
@@ -179,7 +180,7 @@ def verdict(
 def _above(
     claimed: float | None, estimated: Mapping[str, Any] | None, gaussian: Mapping[str, Any] | None
 ) -> str:
-    """Why a figure above the claim refutes nothing by itself; empty where none is."""
+    """Explains a figure above the claim that refutes nothing by itself; empty without one."""
     if claimed is None:
         return ""
     if gaussian is not None and gaussian["epsilon"] > claimed:

@@ -28,7 +28,7 @@ ERROR = 0.05  # the probability of a false alarm, of all bounds and tests of an 
 SHARES = (0.05, 0.15, 0.45)
 # Of one observer: a bound and a test for each share, and the test by scores.
 CHECKS = 2 * len(SHARES) + 1
-LARGEST = 1e4  # above it an estimate says only that there is next to no noise
+LARGEST = 1e4  # above it an estimate only shows that there is next to no noise
 _NINETY_FIVE = 1.96  # standard deviations
 
 
@@ -72,7 +72,7 @@ class OneRun:
 
 
 def claimed_curve(ledger: Mapping[str, Any], observer: str) -> TradeOff | None:
-    """The trade-off curve of what a ledger claims for one observer, the tightest of its claims, or None.
+    """The trade-off curve of a ledger's tightest claim for one observer, or None.
 
     Args:
         ledger: The JSON object that `Ledger.to_json` wrote.
@@ -107,7 +107,7 @@ def guessed(scores: Scores, present: Flags, stream: np.random.Generator) -> tupl
 
 
 def guesses_each(canaries: int) -> tuple[int, ...]:
-    """For each of `SHARES`, how many of so many canaries are guessed in, and as many guessed out."""
+    """The numbers of canaries guessed in for each of `SHARES`; as many are guessed out."""
     return tuple(max(1, round(share * canaries)) for share in SHARES)
 
 

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from fedprivacy.accounting.events import from_json
-from fedprivacy.attacks.roc import Curve
 from fedprivacy.attacks.tradeoff import TradeOff, from_event, from_pairs
+from fedprivacy.documents.roc import Curve
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.guarantees.statement import SEES
 
-RATES = (0.1, 0.01, 0.001)  # the false positive rates at which attacks are told
+RATES = (0.1, 0.01, 0.001)  # the false positive rates at which attacks are reported
 
-# The coin of the membership game puts a record into a client's data or leaves it out.
+# The coin of the membership game includes or excludes one record of a client. Under each unit and adjacency
+# this is a number of steps between neighbouring data sets; two steps cost group privacy of two.
 STEPS = {
     ("client", "replace-one"): 1,
     ("client", "add-remove"): 2,

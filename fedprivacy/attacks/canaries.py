@@ -1,13 +1,13 @@
-"""Canary clients: an auditor's own, whose answers are known but for a coin that is to be guessed.
+"""Canary clients of an auditor, whose answers are known except for a coin to be guessed.
 
-Each has a random direction of its own (Andrew et al. 2024, "One-shot empirical privacy estimation for
-federated learning") and a fair coin (Steinke, Nasr and Jagielski 2023). What the coin decides is the worst
-that the guarantee's adjacency allows: under replace-one the update is +C u or -C u, else C u or zero.
-Canaries are clipped, sampled and noised by the code that does so to everybody.
+Each has its own random direction (Andrew et al. 2024, "One-shot empirical privacy estimation for federated
+learning") and a fair coin (Steinke, Nasr and Jagielski 2023). The coin decides the worst change that the
+guarantee's adjacency allows: under replace-one the update is +C u or -C u, else C u or zero. The code that
+clips, samples and noises all clients does so for canaries.
 
 They are clients with records, ragged ones, and train like the others, so that batches, padding and kernels
-are those of neighbouring data; then the planted update replaces what they trained. The same coin decides
-how many records a canary has: as many as were drawn for it, or one.
+are those of neighbouring data; then the planted update replaces the trained one. The same coin decides the
+number of a canary's records: the drawn number, or one.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from fedprivacy.randomness.streams import Streams
 
 Ids = NDArray[np.int64]
 
-LONGER = 4.0  # than the clipping norm: an update that is not clipped stands out
+LONGER = 4.0  # than the clipping norm, so that an update that is not clipped is detected
 NUMBERS = 2.5e8  # of all directions together, 1 GB
-_ORTHOGONAL = 2e11  # operations, a minute: beyond it directions are left as they were drawn
+_ORTHOGONAL = 2e11  # operations, a minute: beyond it directions are not orthogonalised
 _BLOCK = 64  # directions drawn at once
 
 
@@ -57,7 +57,7 @@ class Canaries:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of canaries."""
         return len(self.present)
 
     @property
@@ -116,7 +116,7 @@ def draw_canaries(
         size = min(_BLOCK, count - block)
         directions[block : block + size] = stream.standard_normal((size, parameters), dtype=np.float32)
     if count <= parameters and 4.0 * count * count * parameters <= _ORTHOGONAL:
-        # Orthogonal, none disturbs what is seen of another.
+        # Orthogonal canaries do not disturb each other's scores.
         directions = np.ascontiguousarray(np.linalg.qr(directions.T)[0].T)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     present = streams.noise("canary-coins").random(count) < 0.5
@@ -127,12 +127,12 @@ def draw_canaries(
 
 
 def with_canaries(partition: Partition, count: int, stream: np.random.Generator) -> Partition:
-    """The partition with so many more clients, each with as many records as a canary may have.
+    """The partition with additional clients, each with the record count of a canary.
 
     Args:
         partition: Of the scenario's data.
         count: How many canaries.
-        stream: Draws the numbers of their records, from all that clients own.
+        stream: Draws their records, from all records of clients.
     """
     sizes = ragged_sizes(partition.sizes, count)
     drawn = stream.choice(partition.order, int(sizes.sum()))
@@ -155,7 +155,7 @@ def ragged_sizes(sizes: Ids, count: int) -> Ids:
 
 
 def at_most(partition: Partition, limits: Ids) -> Partition:
-    """The partition in which each client keeps so many of its first records.
+    """The partition in which each client keeps only its first records.
 
     Args:
         partition: Of all clients.

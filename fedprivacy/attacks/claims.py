@@ -10,16 +10,12 @@ from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.empirical import Guesses, lower_bound
 from fedprivacy.attacks.roc import Counts
 from fedprivacy.attacks.verdict import Case, Verdict, verdict
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.guarantees.statement import SEES, guarantees
 from fedprivacy.plan.privacy_plan import Plan
-from fedprivacy.records.run_record import SEEDS
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import Ascent, Released
 
-OPERATOR_ONLY = (
-    "attacks[].model_accuracy.train", "arms[].accuracy.train", "arms[].accuracies.train", "attacks[].seconds",
-    "exposures", "performance.seconds", "error", *SEEDS,
-)  # fmt: skip
 BOUNDS = ("advantage", "balanced_accuracy", "auc", "tpr_at_fpr", "basis")
 GAME = (
     "Each record of the victim and of the public part is a member by a fair coin of its own; the victim "
@@ -59,7 +55,7 @@ def frame_of(scenario: AttackScenario) -> dict[str, Any]:
     looked = any(isinstance(kind, Released) for kind in scenario.attacks.values())
     stored = [TRANSCRIPTS] * scenario.game.transcripts + [RELEASED] * looked
     notes = [GAME, BRANCHES, *([BY_ARM] if scenario.arms else []), *stored]
-    return {"notes": notes, "operator_only": list(OPERATOR_ONLY)}
+    return {"notes": notes, "operator_only": list(ReplayDocument.OPERATOR_ONLY)}
 
 
 def attack_claims(

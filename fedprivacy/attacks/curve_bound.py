@@ -1,16 +1,16 @@
-"""Whether so many right guesses in one run can be, if a whole trade-off curve is true.
+"""Tests the number of right guesses in one run against a whole trade-off curve.
 
 The theorem of Steinke et al. (`empirical`) takes one (epsilon, delta) and loses much where noise is Gaussian:
 it does not notice that half of the noise is missing. Mahloujifar, Melis and Chaudhuri 2024 ("Auditing
-f-differential privacy in one run") hold guesses against the curve. Of m fair coins r are guessed, W rightly.
+f-differential privacy in one run") compare guesses with the curve. Of m fair coins r are guessed, W rightly.
 For each canary an output with W = j and a right guess on it is, if its coin falls otherwise, one with W = j-1
 and a wrong guess on it; so, on average over coins and canaries, for a curve T (the largest TPR at each FPR,
 concave) and every c
 
     sum over j >= c of j/m P[W = j]  <=  T(sum over j >= c of (r - j + 1)/m P[W = j - 1]).
 
-Starting from P[W >= v] = p these inequalities force probability on W = v - 1, v - 2, ... until all of it
-would be more than 1: then p is too large. No more on any of these than is forced makes the least of it.
+Starting from P[W >= v] = p these inequalities force probability on W = v - 1, v - 2, ... If the total exceeds
+1, p is too large. The total is least if none of these gets more than the forced probability.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from fedprivacy.attacks.empirical import Guesses
 from fedprivacy.attacks.tradeoff import TradeOff
 
-LEAST = 1e-9  # smaller probabilities are told as this
+LEAST = 1e-9  # smaller probabilities are reported as this
 _HALVINGS = 30
 # False positive rates; between two of them the lower one is taken, which allows more guesses.
 _RATES = np.unique(np.concatenate([[0.0], np.geomspace(1e-15, 1e-3, 6000), np.linspace(1e-3, 1.0, 20000)]))
@@ -44,7 +44,7 @@ class Inverse:
 
 
 def curve_p_value(guesses: Guesses, curve: TradeOff | Inverse) -> float:
-    """The probability of so many right guesses, or more, of anything within the curve: an upper bound.
+    """Upper bound of the probability of at least this many right guesses, for anything within the curve.
 
     Args:
         guesses: m, r and v, with r fixed before the coins that were guessed.
@@ -64,7 +64,7 @@ def curve_p_value(guesses: Guesses, curve: TradeOff | Inverse) -> float:
 
 
 def _too_large(guesses: Guesses, inverse: Inverse, p: float) -> bool:
-    """Whether P[W >= v] = p would need more probability than there is.
+    """Whether P[W >= v] = p would require more than probability 1.
 
     `right` is the sum of j/m P[W = j] so far, `wrong` that of (r - j)/m P[W = j], each as small as it can be.
     """

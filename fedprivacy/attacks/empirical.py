@@ -1,4 +1,4 @@
-"""Empirical epsilon from one run whose targets were put in, or left out, by fair coins.
+"""Empirical epsilon from one run whose targets were included or excluded by fair coins.
 
 Steinke, Nasr and Jagielski 2023 ("Privacy auditing with one (1) training run"): each of m records is in the
 data by a fair coin of its own. The auditor guesses some coins from what it saw and abstains on the others. If
@@ -6,7 +6,7 @@ the run is (epsilon, delta)-DP for one record in or out, the right guesses are h
 randomised response, so many right ones refute a small epsilon.
 
 It holds only for coins that are fair and independent for *each record that was scored*, as the membership
-game draws them: not for so and so many members picked on purpose.
+game draws them, and not for a fixed number of chosen members.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LARGEST = 100.0  # no number of trials here proves such an epsilon
 
 @dataclass(frozen=True)
 class Guesses:
-    """How an auditor fared. Those of independent runs, each with its own coins, add up.
+    """The counts of an auditor's guesses; those of independent runs with own coins add up.
 
     Args:
         trials: m, the records with a coin.
@@ -69,7 +69,7 @@ def guess(scores: Scores, members: Flags, each: int) -> Guesses:
 
 
 def p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
-    """The probability of so many right guesses, or more, of anything (epsilon, delta)-DP: an upper bound.
+    """Upper bound of the probability of at least this many right guesses under (epsilon, delta)-DP.
 
     Theorem 5.2 and Appendix D of the paper: P[Binomial(r, q) >= v] + 2 m delta alpha, q = 1/(1 + e^-epsilon),
     alpha the largest of P[v > Binomial(r, q) >= v - i] / i.

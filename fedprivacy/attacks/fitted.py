@@ -29,11 +29,11 @@ FOLDS = 5
 def choose_score(candidates: Mapping[str, Scores], members: Flags, calibration: Flags) -> str:
     """The name of the first score whose AUC on the calibration half is as good as the best.
 
-    As good is who lacks at most one standard error of the best (the rule of Breiman et al. 1984, section
-    3.4.3): among many scores one looks best by chance, and what is known to work goes first.
+    As good means within one standard error of the best (the rule of Breiman et al. 1984, section 3.4.3):
+    among many scores one looks best by chance, so scores that are known to work come first.
 
     Args:
-        candidates: Scores by name, what is known to work first; each of shape (targets,), larger means rather
+        candidates: Scores by name, those known to work first; each of shape (targets,), larger means rather
             a member.
         members: Whether a target is a member, shape (targets,).
         calibration: Whether it is in the calibration half, shape (targets,).
@@ -91,7 +91,7 @@ def supervised(features: Mapping[str, Scores], members: Flags, calibration: Flag
 
 
 def clustered(features: Mapping[str, Scores], named: str) -> Scores:
-    """How much nearer a target is to the members' cluster than to the other of two, shape (targets,).
+    """The score that grows as a target nears the members' cluster, shape (targets,).
 
     No membership is read. Two clusters of the standardised features (k-means, the same for the same
     features); the one with the larger mean of the feature `named` is called members. All targets are
@@ -109,7 +109,7 @@ def clustered(features: Mapping[str, Scores], named: str) -> Scores:
         raise InputError(f"feature = {named!r}: must be one of {', '.join(features)}.")
     scaled = StandardScaler().fit_transform(table)
     if len(np.unique(scaled, axis=0)) < 2:
-        return np.zeros(len(table))  # nothing tells the targets apart
+        return np.zeros(len(table))  # all targets have the same features
     distances: NDArray[Any] = KMeans(n_clusters=2, n_init=10, random_state=0).fit(scaled).transform(scaled)
     first = distances[:, 0] < distances[:, 1]
     values = table[:, list(features).index(named)]

@@ -23,16 +23,16 @@ class Game:
     """One draw of the game.
 
     Args:
-        people: The data as they are trained on: the victim owns its members, nobody owns a non-member, and
-            no defence refers to a target.
+        people: The training data: the victim owns its members, no client owns a non-member, and no defence
+            uses a target.
         victim: The client that is attacked.
         targets: The records to be judged, shape (targets,).
         members: Which of them the victim trains on, shape (targets,).
         calibration: The half on which thresholds are fitted; the other half is measured, shape (targets,).
-        fair: Which of them were drawn blind to membership, so that their coins are still fair and
-            independent, as an empirical epsilon needs them; the others were added to have so many of each
-            kind, shape (targets,).
-        duplicates: How many records of the pool are no targets, since there is another one like them.
+        fair: The targets drawn blind to membership, whose coins are therefore fair and independent, as an
+            empirical epsilon requires; the others were added to reach the requested numbers, shape
+            (targets,).
+        duplicates: The number of records of the pool that are no targets because a duplicate exists.
     """
 
     people: Population
@@ -45,24 +45,24 @@ class Game:
 
 
 def draw_game(people: Population, victim: int, members: int, nonmembers: int, seed: int) -> Game:
-    """Draws who is a member.
+    """Draws the memberships and the targets of a game.
 
     The pool are the victim's records and the public ones, which no client owns: both were dealt at random
     from the same data. Each of them is a member by a fair coin of its own. Of the targets as many as the
     rarer kind counts are drawn blind to these coins, the others from either kind, until there are as many as
-    were requested; half of all calibrates. Of records that occur twice in the data, in the pool or with
-    another client, none is a target: whether one is trained on is no longer its own coin, and a record that
-    is known to be one of two would reveal something of its membership without any model.
+    were requested; half of all calibrates. A record that occurs twice in the data, in the pool or with
+    another client, is never a target: its membership is no longer decided by its own coin alone, and a known
+    duplicate would reveal something about membership without any model.
 
     Args:
         people: The data as the scenario deals them; dealt at random, with a public part.
         victim: A client.
-        members: How many members are judged.
-        nonmembers: How many non-members are.
+        members: The number of member targets.
+        nonmembers: The number of non-member targets.
         seed: The seed of the run.
 
     Raises:
-        InputError: there is no such client, or the pool is too small for so many targets.
+        InputError: the client does not exist, or the pool is too small for the targets.
     """
     partition = people.partition
     if not 0 <= victim < partition.clients:
@@ -84,11 +84,14 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
                 f"{len(partition.public)} public ones there are {available}, each without a duplicate. "
                 "Ask for fewer, or make data.public_fraction larger."
             )
+    # One draw over both kinds. Choosing fixed numbers of members and non-members would make the coins
+    # dependent, and the one-run bound (Steinke, Nasr and Jagielski 2023) needs independent ones.
     blind = stream.choice(pool[single], min(members, nonmembers), replace=False)
     added = []
     for kind, wanted in ((alone, members), (clear, nonmembers)):
         more = wanted - int(np.isin(blind, kind).sum())
         added.append(stream.choice(np.setdiff1d(kind, blind), more, replace=False))
+    # Shuffled, since the order of the parts would reveal memberships.
     targets = stream.permutation(np.concatenate([blind, *added]))
     calibration = draw_calibration(len(targets), stream)
     duplicates = int((~single).sum())

@@ -83,7 +83,7 @@ class ScoreMoments:
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> ScoreMoments:
-        """What `to_json` wrote."""
+        """Reads an object that `to_json` wrote."""
         sides = (data[side] for side in ("present", "absent"))
         return cls(*(Moments(side["count"], side["mean"], side["variance"]) for side in sides))
 
@@ -93,7 +93,7 @@ class ScoreMoments:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many canaries there are of each coin."""
+        """The number of canaries of each coin."""
         return self.present.count, self.absent.count
 
     @property
@@ -126,7 +126,7 @@ def gaussian_lower_bound(moments: ScoreMoments, claimed: float, delta: float) ->
 
     Returns:
         `epsilon` with `confidence`; `distance`, its mu; `expected`, the epsilon that half of all audits
-        with so many canaries prove if the claim is exactly true; and `p_value`, the probability of a
+        with this number of canaries prove if the claim is exactly true; and `p_value`, the probability of a
         distance as large as this one under the claim. None if a coin has too few canaries, or their scores
         do not scatter.
     """
@@ -137,6 +137,7 @@ def gaussian_lower_bound(moments: ScoreMoments, claimed: float, delta: float) ->
     distance = least_distance(separation * scale, freedom, scale, CONFIDENCE)
     return {
         "epsilon": _epsilon(delta, distance),
+        # The bound of an audit that observes exactly the claimed distance, which half of all audits exceed.
         "expected": _epsilon(delta, least_distance(claimed * scale, freedom, scale, CONFIDENCE)),
         "delta": delta,
         "confidence": CONFIDENCE,

@@ -23,7 +23,7 @@ class LowerBound:
 
     Args:
         epsilon: With the stated confidence the true epsilon is at least this; 0 if nothing was proved.
-        ceiling: The largest value that so many trials could have proved.
+        ceiling: The largest value that this number of trials can prove.
         confidence: The probability that the statement holds.
         method: How it was computed, and what it assumes.
     """

@@ -26,12 +26,12 @@ from fedprivacy.attacks.targets import Targets
 
 BALANCED = "balanced"  # the name of the operating point of the largest balanced accuracy
 LEAST_OF_A_CLASS = 10  # members, and as many non-members, in the evaluation half
-NONMEMBERS_PER_RATE = 5  # so many false positives are expected at least, or no figure is given
+NONMEMBERS_PER_RATE = 5  # the least expected number of false positives for a figure
 
 
 @dataclass(frozen=True)
 class ClassFigure:
-    """How well the attack separates one class's members from its non-members; None for too few records.
+    """The separation of one class's members from its non-members; None for too few records.
 
     Each class's interval holds for itself: of twenty, one is expected to miss.
     """
@@ -115,7 +115,7 @@ class Measured:
 
     @property
     def points(self) -> dict[str, Counts]:
-        """The counts at each threshold, by "balanced" and by FPR ("0.1") where there is a threshold."""
+        """The counts at each existing threshold, by "balanced" and by FPR ("0.1")."""
         rates = {name: rate.counts for name, rate in self.tpr_at_fpr.items() if rate is not None}
         return {BALANCED: self.roc.at(self.threshold), **rates}
 

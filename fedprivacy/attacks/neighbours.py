@@ -1,11 +1,10 @@
 """Measures by training, without noise, how far one client's records move the release.
 
-A guarantee for whole clients takes the updates of all others to be the same on neighbouring data, and what
-is released to move by the accounted sensitivity at most. Canaries cannot test the first, as they are told
-apart by updates that were planted, nor how nodes add up updates, as each canary answers by itself. So a
-client of the data gets other records, fewer and more, and another an update far longer than the clipping
-norm, and everybody trains on each of these neighbouring data sets from the same model. The comparison is
-exact: nothing in it is random.
+A guarantee for whole clients assumes that the updates of all others are the same on neighbouring data, and
+that the release moves by at most the accounted sensitivity. Canaries cannot test the first, because their
+updates are planted, nor the summation on nodes, because each canary answers singly. So one client gets other
+records, fewer and more, and another an update far longer than the clipping norm, and all clients train on
+each of these neighbouring data sets from the same model. The comparison is exact: nothing in it is random.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from fedprivacy.population.partition import Partition
 Rows = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
-SLACK = 1e-3  # of C: below it a difference of rounding in others' updates says nothing against a claim
+SLACK = 1e-3  # of C: smaller differences are within the rounding that a claim accounts for
 ROUNDING = (
     1e-9  # of a distance, by which it may be measured wrongly; that of sums is within what is accounted for
 )
-FACTOR = 10  # the largest client has so many times the mean number of records
+FACTOR = 10  # the record count of the largest client, as a multiple of the mean
 MOST = 2000  # records of the largest
 
 
@@ -37,12 +36,12 @@ class Neighbours:
     """The measurements of a comparison; distances are Euclidean, in units of the clipping norm.
 
     Args:
-        clients: How many clients trained together.
-        records: How many records the replaced one had in turn; 0: it was not there.
+        clients: The number of clients that trained together.
+        records: The record counts of the replaced client in turn; 0: it was absent.
         allowed: The largest distance that the guarantee accounts for: 2 for replace-one, else 1.
-        distance: The largest distance between what is released on two neighbouring data sets.
+        distance: The largest distance between the releases on two neighbouring data sets.
         others: The largest part of such a distance that is not the replaced client's own clipped update.
-        changed: How many other clients' updates differ in any bit.
+        changed: The number of other clients' updates that differ in any bit.
     """
 
     clients: int
@@ -64,7 +63,7 @@ class Neighbours:
 
     @property
     def too_far(self) -> bool:
-        """Whether what is released moved further than is accounted for."""
+        """Whether the release moved further than the accounted sensitivity."""
         return self.distance > self.allowed * (1 + ROUNDING)
 
     @property
@@ -87,7 +86,7 @@ class Neighbours:
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> Neighbours:
-        """What `to_json` wrote."""
+        """Reads an object that `to_json` wrote."""
         return cls(**{**data, "records": tuple(data["records"])})
 
     def worst(self, other: Neighbours) -> Neighbours:
@@ -166,7 +165,7 @@ def mean_and_most(sizes: NDArray[np.int64]) -> tuple[int, int]:
 
 
 def counts_of(sizes: NDArray[np.int64]) -> tuple[int, ...]:
-    """How many records a client is given in turn: one, as many as the mean client, and far more.
+    """The record counts that a client gets in turn: one, those of the mean client, and far more.
 
     Args:
         sizes: Of all clients, shape (clients,).
@@ -176,7 +175,7 @@ def counts_of(sizes: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def first_clients(partition: Partition, count: int) -> Partition:
-    """The partition of so many clients alone."""
+    """The partition of the first clients alone."""
     offsets = partition.offsets[: count + 1]
     return Partition(partition.order[: offsets[-1]], offsets, partition.public)
 

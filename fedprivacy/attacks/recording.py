@@ -27,19 +27,19 @@ _PARTS = ("sent", "update", "others")
 
 @dataclass(frozen=True)
 class Recording:
-    """A folder with a file for each observed round, and an index once all are there.
+    """A folder with a file for each observed round, and an index once all exist.
 
-    It contains raw updates of the clients: a reader of the file has the power of the seat.
+    It contains raw updates of the clients: a reader of the files sees as much as the seat.
 
     Args:
-        folder: Where it is.
+        folder: Its path.
     """
 
     folder: Path
     _written: dict[int, str] = field(default_factory=dict)
 
     def add(self, sight: Sight) -> None:
-        """Stores an observation in which all targets are judged."""
+        """Stores an observation of all targets."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not self._written:
             sweep_parts(self.folder)  # of a process that was killed in the middle
@@ -48,7 +48,7 @@ class Recording:
         self._written[sight.round] = _digest(data)
 
     def close(self, rounds: Iterable[int], facts: Mapping[str, Any]) -> None:
-        """Ends the recording: without this it does not count as one.
+        """Completes the recording; without this it is ignored.
 
         Args:
             rounds: Those that were to be observed; one that the victim refused has no file.
@@ -57,15 +57,16 @@ class Recording:
         self.folder.mkdir(parents=True, exist_ok=True)
         seen = {str(number): self._written.get(number) for number in rounds}
         index = {"schema": SCHEMA, "rounds": seen, "facts": facts}
+        # Written last: a recording without an index is incomplete, and is made again.
         replace_file(self.folder / _INDEX, (json.dumps(index, indent=2) + "\n").encode())
 
     @property
     def whole(self) -> bool:
-        """Whether it was ended."""
+        """Whether the recording is complete."""
         return (self.folder / _INDEX).is_file()
 
     def covers(self, rounds: Iterable[int]) -> bool:
-        """Whether these rounds were to be observed.
+        """Whether these rounds are part of the recording.
 
         Raises:
             InputError: the index is damaged.
@@ -82,7 +83,7 @@ class Recording:
 
         Args:
             rounds: Which.
-            parameters: How many weights the model has that was observed; None: as many as stand there.
+            parameters: The number of weights of the observed model; None: as stored.
 
         Raises:
             InputError: a file is damaged, changed or missing.
@@ -112,7 +113,7 @@ class Recording:
             raise ValueError(f"it is not of a model with {expected} weights")
 
     def damaged(self, path: Path, error: Exception) -> InputError:
-        """The error for a file that differs from what was written."""
+        """The error for a file that was changed after writing."""
         return InputError(
             f"{path}: the transcript is damaged ({type(error).__name__}: {error}). Remove "
             f"{self.folder}, and the same rounds are played again."

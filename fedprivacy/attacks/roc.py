@@ -2,32 +2,28 @@
 
 A target is called a member if its score is *above* a threshold. From score to page there are three views:
 `Roc` has each threshold with its counts, `Counts` is one operating point of it, and `Curve` the drawn line,
-which result documents store and the report reads.
+which result documents store and the report reads (`fedprivacy.documents.roc`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 from scipy.stats import rankdata
 
 from fedprivacy.attacks.intervals import Figure, score_interval
 from fedprivacy.attacks.targets import Numbers, Scores
-
-Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+from fedprivacy.documents.roc import Curve
 
 
 @dataclass(frozen=True)
 class Counts:
-    """One operating point of one attack on one run: how many targets are called members there.
+    """One operating point of one attack on one run: the numbers of targets called members there.
 
     The threshold was fitted on the calibration half, and all counts are of the evaluation half: given the
-    threshold they are numbers of successes in so many trials.
+    threshold they are numbers of successes in independent trials.
 
     Args:
         hits: Members that are called members.
@@ -51,44 +47,9 @@ class Counts:
         }
 
 
-class Curve(BaseModel):
-    """An ROC curve, or the bound on one, as points with straight lines between them.
-
-    Args:
-        fpr: False positive rates, not falling.
-        tpr: True positive rates, not falling.
-    """
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    fpr: tuple[Rate, ...] = Field(min_length=2)
-    tpr: tuple[Rate, ...]
-
-    @model_validator(mode="after")
-    def _rising(self) -> Curve:
-        if len(self.fpr) != len(self.tpr):
-            raise ValueError("fpr and tpr are not equally many")
-        if any(later < earlier for axis in (self.fpr, self.tpr) for earlier, later in pairwise(axis)):
-            raise ValueError("fpr and tpr must not fall")
-        return self
-
-    def at(self, fpr: float) -> float:
-        """The TPR at an FPR; the upper end of an upright part."""
-        x, y = np.array(self.fpr), np.array(self.tpr)
-        after = int(np.searchsorted(x, fpr, side="right"))
-        if after == 0 or after == len(x):
-            return float(y[max(0, after - 1)])
-        share = (fpr - x[after - 1]) / (x[after] - x[after - 1])
-        return float(y[after - 1] + share * (y[after] - y[after - 1]))
-
-    def to_json(self) -> dict[str, list[float]]:
-        """The points as a JSON object."""
-        return {"fpr": list(self.fpr), "tpr": list(self.tpr)}
-
-
 @dataclass(frozen=True, eq=False)
 class Roc:
-    """The ROC curve of a score: what each threshold makes of the members and the non-members.
+    """The ROC curve of a score: the counts of members and non-members above each threshold.
 
     Args:
         thresholds: Each different score, falling, then -infinity, shape (points,).
@@ -126,12 +87,12 @@ class Roc:
 
     @property
     def members(self) -> int:
-        """How many members were scored."""
+        """The number of scored members."""
         return int(self.hits[-1])
 
     @property
     def nonmembers(self) -> int:
-        """How many non-members were scored."""
+        """The number of scored non-members."""
         return int(self.alarms[-1])
 
     @property

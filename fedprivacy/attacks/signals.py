@@ -71,7 +71,7 @@ class Probe:
             yield part, each(weights, self.x[part], self.y[part])
 
     def alignment(self, weights: Tensor, updates: Tensor) -> tuple[Vector, Vector]:
-        """How far updates go against each record's gradient, as training on the record would.
+        """The alignment of updates with the descent direction of each record's gradient.
 
         Args:
             weights: Where the gradients are taken, shape (parameters,).

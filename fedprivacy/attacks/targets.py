@@ -39,8 +39,8 @@ Flags = NDArray[np.bool_]
 def draw_calibration(count: int, stream: np.random.Generator) -> Flags:
     """A random half of `count` targets, as flags, shape (count,): the calibration half.
 
-    Drawn blind to membership. A draw that gave each half as many members would tell from the known half how
-    many there are in the other, whose coins would be fair no more; the empirical epsilon needs them fair.
+    Drawn blind to membership. If each half had the same number of members, the known half would reveal that
+    of the other, whose coins would no longer be fair; the empirical epsilon requires fair coins.
     """
     flags = np.zeros(count, dtype=bool)
     flags[stream.permutation(count)[: count // 2]] = True

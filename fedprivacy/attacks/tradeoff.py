@@ -26,7 +26,7 @@ Rates = NDArray[np.float64]
 _DELTAS = np.unique(
     np.concatenate([np.geomspace(1e-9, 0.1, 41), np.linspace(0.1, 0.99, 38), 1 - np.geomspace(0.01, 1e-5, 6)])
 )
-_STEEPEST = 700.0  # e^710 is no number; a steeper line says nothing at any FPR above e^-700
+_STEEPEST = 700.0  # e^710 overflows; a steeper line bounds nothing at any FPR above e^-700
 
 
 class TradeOff(Protocol):
@@ -125,7 +125,7 @@ class PolygonCurve:
 
 
 def from_pairs(pairs: Iterable[tuple[float, float]], basis: str) -> PolygonCurve:
-    """The curve of what is (epsilon, delta)-DP for each of several pairs, neighbours either way round.
+    """The curve of a mechanism that is (epsilon, delta)-DP for several pairs, in both directions.
 
     TPR <= e^epsilon FPR + delta, and with the parts exchanged 1 - FPR <= e^epsilon (1 - TPR) + delta
     (Kairouz, Oh and Viswanath 2015, Theorem 2.1).
@@ -168,7 +168,7 @@ def _meet(segment: tuple[float, float], other: tuple[float, float]) -> float:
 
 
 def from_event(event: dp.DpEvent, adjacency: str) -> TradeOff | None:
-    """The curve of what was released; None where it guarantees nothing.
+    """The curve of a released event; None if it guarantees nothing.
 
     Unsampled Gaussian noise has its exact curve. Of anything else, sampled Gaussian noise too, the
     accountants compute the epsilons at some 80 deltas, which hold all at once: the polygon of their

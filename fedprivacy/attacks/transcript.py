@@ -12,8 +12,8 @@ from torch import Tensor
 
 from fedprivacy.attacks.signals import Probe, Vector
 
-TREND = "rise-"  # begins the names of features that say how another one changed over the rounds
-TINY = 1e-12  # below it a loss or a norm tells nothing more
+TREND = "rise-"  # prefix of features that measure the change of another one over the rounds
+TINY = 1e-12  # below it a loss or a norm is numerically zero
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Judgement:
     def features(self, rounds: Iterable[int] | None = None) -> dict[str, Vector]:
         """Each feature of each target, shape (targets,); NaN of targets that were not reached.
 
-        Those of a passive attacker tell of the trajectory over the observed rounds: means over all of them,
+        Those of a passive attacker summarise the trajectory over the observed rounds: means over all of them,
         `late` means over the last quarter, where training in isolation has gone furthest, and the `rise` from
         the first half to the second.
 

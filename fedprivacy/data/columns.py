@@ -10,7 +10,7 @@ Column = str | int
 
 
 def place(column: Column, names: Sequence[str], width: int) -> int | None:
-    """The place of a column given by its name or its place, None if there is none."""
+    """The index of a column given by name or index; None if it does not exist."""
     if isinstance(column, str):
         return names.index(column) if column in names else None
     return column if 0 <= column < width else None
@@ -33,7 +33,7 @@ def chosen(
 
 
 def unknown(listed: Sequence[Column], names: Sequence[str], width: int) -> Iterator[tuple[int, str, str]]:
-    """(position in the list, what is wrong, what to do) of each column that is not there, or there twice."""
+    """Yields (position in the list, problem, fix) for each missing or repeated column."""
     seen: dict[int | None, Column] = {}
     for position, column in enumerate(listed):
         at = place(column, names, width)

@@ -14,7 +14,7 @@ _FORMATS = (
 )
 _MARKS = (b"\xff\xfe", b"\xfe\xff")
 _ENCODINGS = ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252")  # the last takes most bytes
-BEGIN = 512  # bytes that tell enough
+BEGIN = 512  # bytes that identify a format
 
 
 def explain_format(begin: bytes) -> tuple[str, str] | None:

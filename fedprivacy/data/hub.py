@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     import datasets
 
 VERSION = 1  # of how files are made
-PATIENCE = 60.0  # seconds for which a failure stands: a scenario is checked several times over
+PATIENCE = 60.0  # seconds for which a failure is cached: a scenario is checked several times
 _failed: dict[tuple[Source, object], tuple[float, SourceError]] = {}
 
 
 def file(source: Source) -> str:
-    """The path of the .npz file of a data set, which is made if it is not there.
+    """The path of the .npz file of a data set, which is made if it is missing.
 
-    Files of a folder are looked at each time: if one changes, another .npz file is made.
+    Files of a folder are checked each time: if one changes, a new .npz file is made.
 
     Raises:
-        SourceError: if the data set cannot be loaded, or its columns are not what is needed.
+        SourceError: if the data set cannot be loaded, or lacks required columns.
         InputError: if the cache folder cannot be written.
     """
     stamp = _stamp(source)
@@ -108,7 +108,7 @@ def _make(source: Source, target: Path) -> None:
 
 def _load(source: Source, cache: str | None) -> tuple[datasets.Dataset, datasets.Dataset]:
     """The two splits, their records in the order in which they are stored."""
-    # Flower would be told the name of the data set. It reads this when it is imported.
+    # Without this, telemetry would send the data set's name to Flower. It is read at import.
     os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")
     import datasets
     from flwr_datasets import FederatedDataset
@@ -128,7 +128,7 @@ def _load(source: Source, cache: str | None) -> tuple[datasets.Dataset, datasets
     loggers = [logging.getLogger(name) for name in ("datasets", "huggingface_hub")]
     levels, quiet = [logger.level for logger in loggers], datasets.are_progress_bars_disabled()
     for logger in loggers:
-        logger.setLevel(logging.CRITICAL)  # what they log as an error they also raise
+        logger.setLevel(logging.CRITICAL)  # they also raise every error that they log
     datasets.disable_progress_bars()
     try:
         whole = FederatedDataset(

@@ -34,7 +34,7 @@ class Stored:
 
 
 def arrays(source: Source, train: datasets.Dataset, test: datasets.Dataset) -> list[Stored]:
-    """x_train, y_train, x_test, y_test, and user_train, feature_names and classes where there are any.
+    """x_train, y_train, x_test, y_test, and if present user_train, feature_names and classes.
 
     Raises:
         SourceError: with all columns that are not there or are not what is needed.

@@ -25,7 +25,7 @@ COLUMN_SHARE = 2 / 3  # of the mean of a column of pixels; chosen on a developme
 
 @dataclass(frozen=True)
 class Scaling:
-    """How a block of records becomes what a model is trained on.
+    """Scales a block of records to a model's inputs.
 
     Args:
         how: "none", "per-record", "per-image", "bounds" or "public".
@@ -116,7 +116,7 @@ def per_image(x: NDArray[np.float32], there: NDArray[np.bool_] | None = None) ->
     """As `per_record`, with two thirds of the mean of each column of pixels taken away in between.
 
     The common part of a column's pixels reveals little of the image's content, and noise on updates
-    costs least where few directions carry all that is learnt. It uses nothing but the record.
+    costs least where few directions carry the signal. It uses only the record itself.
 
     Args:
         x: Square images, shape (records, *features) as `square_image` takes them.

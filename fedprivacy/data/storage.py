@@ -2,8 +2,8 @@
 
 Large records are scaled block by block into a float32 file under the user's cache folder
 ($XDG_CACHE_HOME or ~/.cache, in `fedprivacy`), named by the source file's path, size and time of
-change and by all that was done to it. It is a copy of private data, which only its owner may read;
-it may be deleted at any time.
+change and by its processing. It is a copy of private data, readable by its owner only, and may be
+deleted at any time.
 """
 
 from __future__ import annotations

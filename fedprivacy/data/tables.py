@@ -276,6 +276,12 @@ def split(table: Table, fraction: float = HELD_OUT, seed: int = 0) -> tuple[Tabl
     return table.rows(np.flatnonzero(~tested)), table.rows(np.flatnonzero(tested)), words
 
 
+def split_at(table: Table, records: int) -> tuple[Table, Table]:
+    """Splits a table of two joined ones into the records before and from this row of the DataFrame on."""
+    first = table.positions < records
+    return table.rows(np.flatnonzero(first)), table.rows(np.flatnonzero(~first))
+
+
 def joined(train: pd.DataFrame, test: pd.DataFrame, source: str) -> pd.DataFrame:
     """Returns the records of two tables with the same columns, those of the first before the others.
 

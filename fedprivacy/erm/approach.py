@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -17,6 +17,7 @@ from fedprivacy.erm.conditions import size_is_public
 from fedprivacy.erm.objective import Objective
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.ranges import check_adjacency, check_epsilon
 
@@ -31,11 +32,11 @@ class Estimate:
         theta: The estimate, float64, shape (d,).
         approach: Which approach made it: a name of `fedprivacy.erm.APPROACHES`.
         guarantee: Epsilon, delta, unit, adjacency, observer and assumptions.
-        noise: The standard deviation of the noise in each coordinate of what the approach adds it to: the
-            solution, the objective's linear term, a mean gradient, a sum of products; 0 where it adds none.
-        words: How much noise there is, in words.
-        event: What was released, as the ledger keeps it; None where no accountant composes it, and the
-            guarantee composes by `accounting.composition` alone.
+        noise: The standard deviation of the noise in each coordinate of its target: the solution, the
+            objective's linear term, a mean gradient, or a sum of products; 0 without noise.
+        words: The amount of noise, in words.
+        event: The release, as the ledger stores it; None if no accountant composes it, so that the guarantee
+            composes by `accounting.composition` alone.
     """
 
     theta: Vector
@@ -48,12 +49,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Approach(ABC):
-    """A private approach to an objective, by a curator who holds all records.
+    """A private approach to an objective, by a curator with all records.
 
     Args:
         objective: The function to minimise; see `Objective`.
         epsilon: The budget of the estimate, from 1e-6 to 1e4.
-        delta: In [0, 1); 0 for what is epsilon-DP.
+        delta: In [0, 1); 0 for pure epsilon-DP.
         adjacency: "replace-one", "add-remove" or "zero-out", of one record.
         clip: Scales rows longer than 1 to norm 1 instead of refusing them; the guarantee states it.
 
@@ -74,7 +75,7 @@ class Approach(ABC):
         check_adjacency(self.adjacency)
         if not 0 <= self.delta < 1:
             raise InputError(f"delta = {self.delta}: must be at least 0 and below 1.")
-        if self.delta * self.objective.records >= 1:
+        if publishes_one(self.delta, self.objective.records):
             raise InputError(
                 f"delta = {self.delta:g}: must be below 1/(number of records) = "
                 f"{1 / self.objective.records:.2g}: "
@@ -98,7 +99,7 @@ class Approach(ABC):
     @property
     @abstractmethod
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
 
     @abstractmethod
     def event(self) -> dp_accounting.DpEvent | None:
@@ -127,14 +128,14 @@ class Approach(ABC):
 
     @property
     def rounds(self) -> int:
-        """How many noisy releases there are."""
+        """The number of noisy releases."""
         return 1
 
     @cached_property
     def guarantee(self) -> Guarantee:
         """The guarantee against an observer of the estimate, if the noise is `ErmAssumption.DRAWN`."""
         spent = self.spent()
-        return Guarantee(
+        return Guarantee.stated(
             observer="outsider",
             trust="central",
             epsilon=spent.epsilon,
@@ -154,7 +155,7 @@ class Approach(ABC):
         """The standard deviation of the noise; see `Estimate`."""
 
     def _estimate(self, theta: Vector) -> Estimate:
-        promised = replace(self.guarantee, assumptions=(*self.guarantee.assumptions, ErmAssumption.DRAWN))
+        promised = self.guarantee.but(assumptions=(*self.guarantee.assumptions, ErmAssumption.DRAWN))
         return Estimate(theta, self.name, promised, self.noise, self.words, self.event())
 
 

@@ -45,7 +45,7 @@ def checked_rows(
             raise InputError(f"{name}: holds NaN or infinity: leave those records out, or fill them in.")
     if signs and not (np.abs(targets) == 1).all():
         raise InputError("y: must be -1 or 1 for this loss: map the two classes to them.")
-    # Squares of the largest floats overflow: what is large is divided first.
+    # Squares of the largest floats overflow, so large values are scaled down first.
     peaks = np.maximum(np.abs(features).max(axis=1, initial=1.0), 1.0)[:, None]
     scaled = features / peaks
     lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
@@ -76,7 +76,7 @@ def check_records(count: int, records: int, adjacency: str) -> None:
     """Whether the public number of records goes with the data.
 
     Args:
-        count: How many there are.
+        count: The number of records.
         records: The public number by which sums are divided.
         adjacency: Under replace-one and zero-out the number of records is public, and must be just that;
             under add-remove it is private, and `records` a public guess.
@@ -94,10 +94,10 @@ def check_records(count: int, records: int, adjacency: str) -> None:
 
 
 def check_crowd(count: int, records: int) -> None:
-    """Whether there are so few records that a minimum is found whatever they are.
+    """Checks that records are few enough for the solver to find the minimum for any data.
 
     Args:
-        count: How many there are.
+        count: The number of records.
         records: The public number by which sums are divided.
 
     Raises:

@@ -1,11 +1,11 @@
 """Federated estimates: messages of silos, aggregation by the server, and guarantees.
 
-Both sides are here, whatever transports their messages: one process (`Federated.fit`), or Flower's apps
-(`clients.erm` and `server.estimates`), which end with the same bits.
+Both sides are here, for any transport: one process (`Federated.fit`), or Flower's apps (`clients.erm` and
+`server.estimates`), with the same bits.
 
-The unit is one record, and each record is in one silo alone: what all silos release together costs what one
-releases (parallel composition). A silo that does not answer counts as zero, and nothing is divided by how
-many did: sizes and denominators are public, so that no sensitivity depends on who is present.
+The unit is one record, and each record is in one silo alone, so all silos together cost as much as one
+(parallel composition). A silo that does not answer counts as zero, and no denominator depends on the number
+of answers: sizes and denominators are public, so no sensitivity depends on which silos answer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import hashlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, MutableSequence, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import dp_accounting
@@ -29,8 +29,8 @@ Vector = NDArray[np.float64]
 Records = tuple[ArrayLike, ArrayLike]  # features (n, d) and targets (n,)
 Held = tuple[Vector, Vector]  # the same, checked
 Trust = Literal["local", "central"]
-# Yields the point at which silos are asked, shape (d,), is sent their answers, shape (silos, d), and so on;
-# what it yields after the last step is the estimate.
+# Yields the query point, shape (d,), receives the silos' answers, shape (silos, d), and so on; its last yield
+# is the estimate.
 Leading = Generator[Vector, Vector, None]
 Asking = Callable[[int, Vector], Vector]
 
@@ -44,8 +44,8 @@ class FederatedEstimate:
         approach: The name of the approach.
         trust: "local" or "central".
         guarantees: Against the server, another participant and an outsider.
-        noise: The standard deviation of the noise in each coordinate, as `Estimate` has it, of what the
-            silos' messages average to.
+        noise: The standard deviation of the noise in each coordinate, as for `Estimate`, of the average
+            of the silos' messages.
     """
 
     theta: Vector
@@ -62,7 +62,7 @@ class Federated(ABC):
     @property
     @abstractmethod
     def trust(self) -> Trust:
-        """Who adds the noise: each silo, or the server that is trusted."""
+        """The trust model: each silo adds the noise (local), or the trusted server (central)."""
 
     @property
     @abstractmethod
@@ -138,7 +138,7 @@ class Federated(ABC):
 
     @abstractmethod
     def words(self, silos: int) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
 
     def fit(
         self, silos: Sequence[Records], streams: Streams, transcript: MutableSequence[Vector] | None = None
@@ -170,7 +170,7 @@ class Federated(ABC):
         promised = tuple(
             guarantee
             if guarantee.epsilon is None
-            else replace(guarantee, assumptions=(*guarantee.assumptions, ErmAssumption.DRAWN))
+            else guarantee.but(assumptions=(*guarantee.assumptions, ErmAssumption.DRAWN))
             for guarantee in self.guarantees(len(held))
         )
         return FederatedEstimate(theta, self.name, self.trust, promised, self.noise(len(held)))

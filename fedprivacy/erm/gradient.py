@@ -79,7 +79,7 @@ class GradientPerturbation(Approach):
 
     @property
     def batch(self) -> float:
-        """The expected number of records in a step: what noisy sums are divided by."""
+        """The expected number of records in a step: the fixed denominator of noisy sums."""
         return self.rate * self.objective.records
 
     @property
@@ -97,7 +97,7 @@ class GradientPerturbation(Approach):
 
     @property
     def sampling(self) -> str:
-        """Which records a step looks at, in words."""
+        """The records of a step, in words."""
         return "all records" if self.rate == 1 else f"Poisson sampling of records at rate {self.rate:g}"
 
     @property
@@ -118,10 +118,11 @@ class GradientPerturbation(Approach):
 
     def fit(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Estimate:
         """As `Approach` has it."""
+        # The accountant charges every iterate, so their average is post-processing.
         return self._estimate(self.path(x, y, stream).mean(axis=0))
 
     def path(self, x: ArrayLike, y: ArrayLike, stream: np.random.Generator) -> Vector:
-        """All iterates whose average `fit` publishes, shape (steps, d): they cost no more than it.
+        """All iterates whose average `fit` publishes, shape (steps, d), at the same cost.
 
         Args:
             x: As of `fit`.
@@ -139,7 +140,7 @@ class GradientPerturbation(Approach):
         return np.array(visited)
 
     def check_iterate(self, theta: Vector) -> None:
-        """Whether theta is where an iterate can be: of finite numbers, within the radius; looks at no record.
+        """Checks that theta is a possible iterate, finite and within the radius; reads no record.
 
         Raises:
             InputError: It is not.
@@ -148,8 +149,8 @@ class GradientPerturbation(Approach):
             norm = float(np.linalg.norm(theta))
         if not norm <= self.radius * ROUNDED:  # NaN too
             raise InputError(
-                f"a point of norm {norm:.4g} is asked for, and the steps stay within the radius of "
-                f"{self.radius:g}: no sum of gradients is told there."
+                f"request for a point of norm {norm:.4g}: gradients are released only within the radius of "
+                f"{self.radius:g}."
             )
 
     def noiseless(self, theta: Vector, x: Vector, y: Vector, stream: np.random.Generator) -> Vector:
@@ -168,12 +169,12 @@ class GradientPerturbation(Approach):
             drawn = PoissonSampling(self.rate).draw(len(y), stream)
             x, y = x[drawn], y[drawn]
         total = self.objective.gradient_sum(theta, x, y)
-        # Noise does not hide NaN, and a refusal that depends on the records would tell of them as well: what
-        # keeps a guarantee true is that neither can come. With ||x|| <= 1 and theta within the radius no part
-        # of the sum x.theta is larger than the radius, and every slope is finite. Far outside, x.theta may
-        # be infinity less infinity for some records and not for others.
+        # Noise does not hide NaN, and a refusal that depends on the records would reveal data too. The
+        # guarantee holds because neither can occur: with ||x|| <= 1 and theta within the radius, x.theta is
+        # at most the radius, and every slope is finite. Far outside, x.theta may be infinity less infinity
+        # for some records and not for others.
         if not np.isfinite(total).all():
-            raise RunError("a sum of gradients is not finite: nothing is told of it.")
+            raise RunError("a sum of gradients is not finite: nothing is released.")
         return total
 
     def descend(self, message: Message) -> Vector:

@@ -95,7 +95,7 @@ class GridExponential(Approach):
 
     @property
     def noise(self) -> float:
-        """0: what is chosen is a candidate as it is."""
+        """0: the result is an unmodified candidate."""
         return 0.0
 
     def event(self) -> dp_accounting.DpEvent:

@@ -55,7 +55,7 @@ class Loss(ABC):
         """phi'' in the prediction; at a kink of phi', from either side."""
 
     def span(self, reach: float) -> float:
-        """How far apart one record's losses at two predictions within [-reach, reach] are, at most.
+        """The largest difference of one record's losses at two predictions in [-reach, reach].
 
         At a target of 1 (or -1): the loss falls with the margin, or with a residual in which it is convex,
         so that the furthest target has the widest range.
@@ -129,7 +129,7 @@ class HuberSVM(Loss):
         return 1 / (2 * self.width)
 
     def _below(self, prediction: Vector, target: Vector) -> Vector:
-        """How far a margin lies below 1 + h, cut to the rounded part [0, 2 h]."""
+        """The distance of a margin below 1 + h, cut to the rounded part [0, 2 h]."""
         return np.asarray(np.clip(1 + self.width - target * prediction, 0.0, 2 * self.width))
 
     def value(self, prediction: Vector, target: Vector) -> Vector:

@@ -28,7 +28,8 @@ class Objective:
 
     Args:
         loss: phi.
-        regularisation: lambda, 0 or from 1e-12 to 1e6; what needs strong convexity asks for more than 0.
+        regularisation: lambda, 0 or from 1e-12 to 1e6; approaches that need strong convexity require more
+            than 0.
         records: m, from 1 to 1e9.
         dimension: d, the number of features.
 
@@ -76,20 +77,20 @@ class Objective:
         return self.gradient_sum(theta, x, y) / self.records + self.regularisation * theta
 
     def gradient_sum(self, theta: Vector, x: Vector, y: Vector) -> Vector:
-        """The sum over records of the gradient of phi, shape (d,): what one record moves by L at most."""
+        """The sum over records of the gradient of phi, shape (d,); one record moves it by at most L."""
         return np.asarray(self.loss.slope(x @ theta, y) @ x)
 
     def gradient_sensitivity(self, adjacency: str) -> float:
-        """How far one record moves the sum of gradients, in L2: L, or 2 L under replace-one."""
+        """The L2 sensitivity of the sum of gradients: L, or 2 L under replace-one."""
         check_adjacency(adjacency)
         return (2.0 if adjacency == "replace-one" else 1.0) * self.loss.lipschitz
 
     def solution_sensitivity(self, adjacency: str) -> float:
-        """How far one record moves the exact minimiser, in L2: 2 L/(m lambda), or half of it.
+        """The L2 sensitivity of the exact minimiser: 2 L/(m lambda), or half of it.
 
         Chaudhuri, Monteleoni and Sarwate 2011, Corollary 8, is the replace-one case. Under add-remove and
-        zero-out one gradient of norm at most L comes or goes, and m stays: L/(m lambda). The Huberised SVM
-        attains both.
+        zero-out one gradient of norm at most L is added or removed, and m is fixed: L/(m lambda). The
+        Huberised SVM attains both.
 
         Raises:
             InputError: The objective is not strongly convex.

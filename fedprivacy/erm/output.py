@@ -59,12 +59,13 @@ class OutputPerturbation(Approach):
 
     @property
     def distance(self) -> float:
-        """How far from the exact minimum the solver may stop, in L2."""
+        """The largest L2 distance from the exact minimum at which the solver may stop."""
         return self.tolerance * self.objective.solution_sensitivity("zero-out")
 
     @property
     def sensitivity(self) -> float:
-        """How far one record moves what the solver finds, in L2."""
+        """The L2 sensitivity of the solver's result."""
+        # The solutions of two neighbours may both be off by `distance`, in opposite directions.
         return self.objective.solution_sensitivity(self.adjacency) + 2 * self.distance
 
     @cached_property

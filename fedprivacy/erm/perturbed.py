@@ -42,11 +42,11 @@ class ObjectivePerturbation(Approach):
     and b has the rest, which must be more than 0: a condition on lambda.
 
     Args:
-        tolerance: How far from the exact minimum the solver may stop, as a part of L/(m lambda).
-        solver_share: The part of epsilon and delta for the noise that hides where the solver stopped.
+        tolerance: The distance from the exact minimum at which the solver may stop, in units of L/(m lambda).
+        solver_share: The share of epsilon and delta for the noise that hides the solver's stopping point.
         raise_regularisation: Where the Hessian costs more than half of epsilon, takes the lambda at which it
-            costs half (as Chaudhuri et al. do); the estimate is then of that objective, and the result says
-            so.
+            costs half (as Chaudhuri et al. do); the estimate is then of that objective, as the result
+            states.
         radius: Projects the estimate onto the ball of this radius, which costs nothing; None does not.
 
     Raises:
@@ -82,7 +82,7 @@ class ObjectivePerturbation(Approach):
         check_reachable(self.solved, self.distance, longest)
 
     def hessian_cost(self, objective: Objective) -> float:
-        """ln(1 + beta/(m lambda)): how much one record changes the density through the determinant."""
+        """ln(1 + beta/(m lambda)): the change of the density's determinant by one record."""
         strength = objective.records * objective.regularisation
         return math.log1p(objective.loss.smoothness / strength)
 
@@ -91,7 +91,7 @@ class ObjectivePerturbation(Approach):
 
     @cached_property
     def solved(self) -> Objective:
-        """The objective whose minimum is sought: with more regularisation, where allowed and needed."""
+        """The minimised objective, with more regularisation if allowed and needed."""
         most = self.epsilon * (1 - self.solver_share) / 2
         if self.raise_regularisation and self.hessian_cost(self.objective) > most:
             needed = self._regularisation_for(most)
@@ -106,12 +106,12 @@ class ObjectivePerturbation(Approach):
 
     @property
     def left(self) -> float:
-        """The part of epsilon that b has."""
+        """The part of epsilon for b."""
         return self.epsilon * (1 - self.solver_share) - self.hessian_cost(self.solved)
 
     @property
     def distance(self) -> float:
-        """How far from the exact minimum the solver may stop, in L2."""
+        """The largest L2 distance from the exact minimum at which the solver may stop."""
         return self.tolerance * self.solved.solution_sensitivity("zero-out")
 
     @cached_property
@@ -126,7 +126,7 @@ class ObjectivePerturbation(Approach):
 
     @cached_property
     def output(self) -> NormMechanism | Gaussian:
-        """Hides where the solver stopped: two solutions are at most twice the distance off."""
+        """The mechanism that hides the solver's stopping point: two solutions differ by at most twice it."""
         share = self.epsilon * self.solver_share
         if self.delta == 0:
             return NormMechanism(share, 2 * self.distance, self.objective.dimension)
@@ -164,6 +164,8 @@ class ObjectivePerturbation(Approach):
         check_crowd(len(targets), self.objective.records)
         zero = np.zeros(self.objective.dimension)
         tilt = added(self.linear, zero, stream) / self.objective.records
+        # The guarantee is the density of the exact minimum. The noise of `output` hides that the solver stops
+        # before it (Iyengar et al. 2019).
         theta = minimise(self.solved, features, targets, self.distance, tilt)
         noisy = added(self.output, theta, stream)
         return self._estimate(project(noisy, self.radius))

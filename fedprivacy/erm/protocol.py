@@ -99,10 +99,12 @@ class SiloReply:
         except DAMAGE as error:
             raise FedPrivacyError(f"not an answer of silos: {describe_error(error)}") from error
         rows, silos = reply.rows, reply.silos
-        # A node names as many as it likes: their number is looked at before they are.
+        # A node may name any number of silos, so their number is checked before the ids.
         named = silos.dtype == np.int64 and silos.ndim == 1 and len(silos) <= len(requested)
         if not named or not sorted_once(silos) or not np.isin(silos, requested).all():
-            raise FedPrivacyError("not an answer of silos: it names others than were asked, or one twice")
+            raise FedPrivacyError(
+                "not an answer of silos: it names silos that were not requested, or one twice"
+            )
         expected = (len(silos), *shape)
         if rows.shape != expected or rows.dtype != np.float64 or not np.isfinite(rows).all():
             raise FedPrivacyError(

@@ -30,6 +30,7 @@ from fedprivacy.erm.federated import (
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.randomness.streams import Streams
 
 Vector = NDArray[np.float64]
@@ -60,7 +61,7 @@ class OneShotAverage(Federated):
         if not self.sizes:
             raise InputError("sizes: there must be at least one silo.")
         _ = self.approaches
-        if self.approach.delta * self.records >= 1:
+        if publishes_one(self.approach.delta, self.records):
             raise InputError(
                 f"delta = {self.approach.delta:g}: must be below 1/(number of all {len(self.sizes)} silos' "
                 f"records) = {1 / self.records:.2g}: else a mechanism that publishes one whole record would "
@@ -108,16 +109,17 @@ class OneShotAverage(Federated):
             raise InputError(
                 f"{len(records)} silos, and there are sizes of {len(self.sizes)}: give each silo's own."
             )
-        # Whether they keep the conditions each silo's own approach says.
+        # Each silo's own approach checks the conditions.
         return [(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)) for x, y in records]
 
     def check_point(self, theta: Vector) -> None:
-        """As `Federated` has it: no point is looked at."""
+        """As for `Federated`: accepts every point, since none is used."""
 
     def tell(
         self, silo: int, silos: int, records: Held, theta: Vector, step: int, streams: Streams
     ) -> Vector:
-        """As `Federated` has it: the silo's own private estimate, whatever the point."""
+        """As for `Federated`: the silo's own private estimate, independent of the point."""
+        # A stream for each silo: equal noise of two silos would cancel in the difference of their messages.
         return self.approaches[silo].fit(*records, streams.noise(self.purpose, member=silo)).theta
 
     def lead(self, silos: int, streams: Streams) -> Leading:
@@ -142,12 +144,12 @@ class OneShotAverage(Federated):
             sizes = f"the sizes of the {len(self.sizes)} silos that are reckoned with are public guesses"
         assumptions = (sizes, ErmAssumption.ONE_SILO, *self._assumptions())
         return tuple(
-            replace(worst, observer=observer, trust="local", assumptions=assumptions)
+            worst.but(observer=observer, trust="local", assumptions=assumptions)
             for observer in ("server", "participant", "outsider")
         )
 
     def _assumptions(self) -> list[str]:
-        """The other assumptions of the silos' guarantees: those that all share, and those of some."""
+        """The other assumptions of the silos' guarantees: shared ones, and those of single silos."""
         by_size = {
             approach.objective.records: approach.guarantee.assumptions[1:] for approach in self.approaches
         }
@@ -212,7 +214,7 @@ class SiloGradients(Federated):
         return self.gradient.steps
 
     def noise(self, silos: int) -> float:
-        """The standard deviation of the noise in each coordinate of a mean gradient of so many silos."""
+        """The standard deviation of the noise in each coordinate of the silos' mean gradient."""
         return self.gradient.noise * (math.sqrt(silos) if self.trust == "local" else 1.0)
 
     def held(self, records: Sequence[Records]) -> list[Held]:
@@ -247,13 +249,14 @@ class SiloGradients(Federated):
         for step in range(self.steps):
             total = (yield theta).sum(axis=0)
             if self.trust == "central":
+                # On the sum, also if silos are missing: the noise must not depend on the silos that answer.
                 stream = streams.noise(f"{self._purpose(silos)}/server", round=step)
                 total += self.gradient.mechanism.draw(len(theta), stream)
             theta = descent.send(total)
         yield theta
 
     def excess_bound(self, silos: int) -> float:
-        """`GradientPerturbation.excess_bound`, with the noise of so many silos."""
+        """`GradientPerturbation.excess_bound`, with the noise of several silos."""
         return self.gradient.excess_bound(self.noise(silos))
 
     def guarantees(self, silos: int) -> tuple[Guarantee, ...]:
@@ -265,8 +268,7 @@ class SiloGradients(Federated):
         base = self.gradient.guarantee
         shared = (*base.assumptions, ErmAssumption.ONE_SILO)
         if self.trust == "central":
-            nobody = replace(
-                base,
+            nobody = base.but(
                 observer="server",
                 epsilon=None,
                 delta=None,
@@ -274,11 +276,11 @@ class SiloGradients(Federated):
                 assumptions=(ErmAssumption.SERVER_TRUSTED,),
             )
             observers = (
-                replace(base, observer=who, assumptions=(*shared, ErmAssumption.SERVER_TRUSTED))
+                base.but(observer=who, assumptions=(*shared, ErmAssumption.SERVER_TRUSTED))
                 for who in ("participant", "outsider")
             )
             return (nobody, *observers)
-        local = replace(base, trust="local", observer="server", assumptions=shared)
+        local = base.but(trust="local", observer="server", assumptions=shared)
         return (local, *(self._summed(local, who, silos) for who in ("participant", "outsider")))
 
     def event_against(self, observer: str, silos: int) -> dp_accounting.DpEvent:
@@ -298,15 +300,14 @@ class SiloGradients(Federated):
 
     @cached_property
     def _purpose(self) -> Callable[[int], str]:
-        """Keeps the random streams of so many silos apart from those of other releases."""
+        """Distinguishes the random streams of the silos from those of other releases."""
         return lru_cache(lambda silos: purpose_of((self, silos)))
 
     def _summed(self, local: Guarantee, observer: str, silos: int) -> Guarantee:
         """The guarantee against who sees sums of all silos."""
         event = self.event_against(observer, silos)
         spent = epsilon(event, self.gradient.delta, self.gradient.adjacency)
-        return replace(
-            local,
+        return local.but(
             observer=observer,
             epsilon=spent.epsilon,
             accountant=spent.accountant,

@@ -105,7 +105,7 @@ class _Tilted:
         return np.where(np.isfinite(mean), np.clip(mean, 0.0, loss.smoothness), self.curvature(theta))
 
     def step(self, gradient: Vector, curvature: Vector) -> Vector:
-        """Newton's from a gradient, with the Hessian that curvatures make; downhill where there is none."""
+        """The Newton step from a gradient and curvatures; the negative gradient where none exists."""
         strong = self.objective.regularisation * np.eye(self.objective.dimension)
         hessian = (self.columns * curvature) @ self.x / self.objective.records + strong
         try:
@@ -129,7 +129,7 @@ class _Tilted:
         return self.objective.value(theta, self.x, self.y) + float(self.tilt @ theta)
 
     def blur(self, theta: Vector) -> float:
-        """How far a value can be off by rounding, roughly: that of the predictions and of the sums."""
+        """An estimate of a value's rounding error: that of the predictions and of the sums."""
         share, norm = len(self.y) / self.objective.records, float(np.linalg.norm(theta))
         return 1e3 * _UNIT * (1 + abs(self.value(theta)) + share * self.objective.loss.lipschitz * norm)
 
@@ -180,7 +180,7 @@ def _searched(risk: _Tilted, theta: Vector, step: Vector) -> Vector | None:
 
 
 def _descended(risk: _Tilted, theta: Vector, enough: float, tolerance: float) -> Vector:
-    """The same by accelerated gradient descent, which on every data set comes there in so many steps."""
+    """The same by accelerated gradient descent, with a step bound that holds on every data set."""
     objective, strong = risk.objective, risk.objective.strong_convexity()
     squares = float((risk.x**2).sum(axis=1).max(initial=0.0)) * len(risk.y) / objective.records
     smooth = objective.loss.smoothness * squares + strong
@@ -204,9 +204,9 @@ def _descended(risk: _Tilted, theta: Vector, enough: float, tolerance: float) ->
 
 
 def rounding(objective: Objective, norm: float, tilt: float, records: int | None = None) -> float:
-    """How far the gradient of a certificate can be from the exact one, in L2.
+    """Bounds the L2 distance of a certificate's gradient from the exact one.
 
-    Its sum over records is exact, up to what is in each term: the product and the loss's slope (a few
+    Its sum over records is exact; each term has rounding errors: the product and the loss's slope (a few
     units of L), and the prediction and its distance from a kink, d units of ||theta|| + 1 times the
     smoothness.
 
@@ -214,7 +214,7 @@ def rounding(objective: Objective, norm: float, tilt: float, records: int | None
         objective: J.
         norm: ||theta||, or a bound on it.
         tilt: The norm of the linear term.
-        records: How many there are; None: as many as the objective's.
+        records: Their number; None: the objective's.
     """
     share = 1.0 if records is None else max(1.0, records / objective.records)
     d, loss = objective.dimension, objective.loss
@@ -223,12 +223,12 @@ def rounding(objective: Objective, norm: float, tilt: float, records: int | None
 
 
 def check_reachable(objective: Objective, tolerance: float, linear: float = 0.0) -> None:
-    """Checks that a tolerance can be certified whatever the records are: else a refusal would reveal data.
+    """Checks that a tolerance can be certified for any records: else a refusal would reveal data.
 
     Args:
         objective: J, with a regularisation above 0.
         tolerance: As `minimise` has it.
-        linear: A bound on the norm of what is added to the gradient.
+        linear: A bound on the norm of the term added to the gradient.
 
     Raises:
         InputError: It is too small for so little regularisation, or so many records.

@@ -22,11 +22,11 @@ Vector = NDArray[np.float64]
 
 
 def l2_sensitivity(adjacency: str, dimension: int) -> float:
-    """How far one record moves (X'X, X'y) in the Frobenius norm, with ||x|| <= 1 and |y| <= 1.
+    """The Frobenius sensitivity of (X'X, X'y), with ||x|| <= 1 and |y| <= 1.
 
-    sqrt(||x||^4 + ||x||^2 y^2) <= sqrt(2) where one comes or goes. Replaced, at cosine c of x and x' and y y'
-    = -1, sqrt(4 - 2 c^2 + 2 c), which is largest at c = 1/2: sqrt(4.5), less than twice sqrt(2). In one
-    dimension the cosine is 1 or -1: 2.
+    sqrt(||x||^4 + ||x||^2 y^2) <= sqrt(2) for one record added or removed. Replaced, at cosine c of x and x'
+    and y y' = -1, sqrt(4 - 2 c^2 + 2 c), which is largest at c = 1/2: sqrt(4.5), less than twice sqrt(2). In
+    one dimension the cosine is 1 or -1: 2.
     """
     if adjacency != "replace-one":
         return math.sqrt(2)
@@ -34,7 +34,7 @@ def l2_sensitivity(adjacency: str, dimension: int) -> float:
 
 
 def l1_sensitivity(adjacency: str, dimension: int) -> float:
-    """How far one record moves the upper triangle of X'X and X'y in L1, at most.
+    """The L1 sensitivity of the upper triangle of X'X and of X'y.
 
     sum_(i<=j) |x_i x_j| = (||x||_1^2 + ||x||_2^2)/2 <= (d + 1)/2, and |y| ||x||_1 <= sqrt(d).
 
@@ -134,7 +134,7 @@ class SufficientStatistics(Approach):
         features, targets = self.objective.data(x, y, self.adjacency, self.clip)
         d = self.objective.dimension
         upper = np.triu_indices(d)
-        # The Frobenius norm counts what is off the diagonal twice: a weight of sqrt(2) makes it the L2 norm.
+        # The Frobenius norm counts off-diagonal entries twice: a weight of sqrt(2) makes it the L2 norm.
         gaussian = isinstance(self.mechanism, Gaussian)
         weights = np.where(upper[0] == upper[1], 1.0, math.sqrt(2) if gaussian else 1.0)
         released = np.concatenate([(features.T @ features)[upper] * weights, features.T @ targets])

@@ -1,4 +1,4 @@
-"""Determines how much of its plan a run is charged for, however it ended: one rule for every record.
+"""Determines the charged part of a run's plan for every way to end: one rule for every record.
 
 A run is charged for its whole plan, unless every planned round has completed. A user who stops a run has
 usually looked at it, and its output (accuracy, failures, a model) depends on the data. Composition over a
@@ -51,14 +51,14 @@ def charged(
     Args:
         released: The ledger of the releases so far.
         status: Of the record: "running", "interrupted", "failed" or "finished".
-        rounds: How many rounds (or queries) have completed.
-        planned: How many were planned.
+        rounds: The number of completed rounds (or queries).
+        planned: The number of planned ones.
         early_stopping: Whether a rule that reads released models may end the run (`server.patience`).
-        known: Whether `released` holds all that earlier processes released of a run that was resumed.
+        known: Whether `released` includes all releases of earlier processes of a resumed run.
 
     Returns:
-        The ledger as JSON. Its `completed`, where there is one, is the ledger of what has been released so
-        far, whose claims assume that the run ended without regard to the data.
+        The ledger as JSON. Its optional `completed` is the ledger of the releases so far, whose claims assume
+        that the run ended without regard to the data.
     """
     # With all planned rounds done, nothing that looked at the data has shortened the run.
     complete = rounds >= planned

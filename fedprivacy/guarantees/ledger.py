@@ -1,4 +1,11 @@
-"""The ledger: what was released to whom, as DpEvents, from which every guarantee is computed."""
+"""The ledger: the releases to each observer as DpEvents, from which guarantees are computed.
+
+A ledger states one or more claims for each observer: an event that bounds the observer's whole view, and the
+assumptions that the claim needs. A round's requested clients are charged before its first message, and its
+model before it moves, so a crash cannot lose a charge. Under local trust a claim is for the client with the
+most participations. A stored ledger is derived again from its plan and rounds, and compared
+(`fedprivacy.verification`).
+"""
 
 from __future__ import annotations
 
@@ -50,10 +57,10 @@ class Ledger:
         sizes: The records of each client, shape (population,): with unit "example" the cost of each client is
             then known, and not only the largest.
         stated: The submitter's statements about remote nodes.
-        counts: Of a stored ledger under local trust, how many clients have answered how often; who did is
-            not known then, and nothing can be charged.
-        broken_off: Whether a fault has ended the run once, which the observer must not learn; to resume the
-            run takes none of it back.
+        counts: Of a stored ledger under local trust, the number of clients by participations. Single clients
+            are not known then, so nothing more can be charged.
+        broken_off: Whether a fault has ended the run once, which the observer must not learn. Resuming the
+            run does not undo that.
     """
 
     def __init__(
@@ -72,13 +79,13 @@ class Ledger:
         self.rounds = 0
         self._in_advance = False
         self.participations: NDArray[np.int32] | None = None
-        # The least number of noise shares in any sum; 0 once a client that was asked did not answer,
+        # The least number of noise shares in any sum; 0 once a requested client did not answer,
         # since who fails may depend on the data.
         self.least_shares: int | None = None
         self._counts = counts
         if plan.trust == "local" and counts is None:
             self.participations = np.zeros(plan.population, dtype=np.int32)
-        # The round in which each was asked last, where that decides when it may be asked again.
+        # The last round in which each client was requested, under a separation of participations.
         self._last_rounds: NDArray[np.int32] | None = None
         if plan.separation > 1 and counts is None:
             self._last_rounds = np.full(plan.population, -plan.separation, dtype=np.int32)
@@ -105,7 +112,7 @@ class Ledger:
         return whole
 
     def covers(self, stored: Mapping[str, Any]) -> bool:
-        """Whether nothing that a stored ledger (`to_json`) has charged is missing here."""
+        """Whether this ledger includes every charge of a stored one (`to_json`)."""
         answers = max(map(int, stored.get("participations", {})), default=0)
         least = stored["least_shares"]
         shares = least is None or (self.least_shares is not None and self.least_shares <= least)
@@ -119,7 +126,7 @@ class Ledger:
 
     @property
     def _answered(self) -> dict[str, int] | None:
-        """How many clients have answered how often; None where that is not counted."""
+        """The number of clients by participations; None where these are not counted."""
         if self.plan.trust != "local":
             return None
         if self.participations is None:
@@ -143,20 +150,20 @@ class Ledger:
             early = cohort[self.rounds - self._last_rounds[cohort] < self.plan.separation]
             if len(early):
                 raise RunError(
-                    f"round {self.rounds}: client {early[0]} was asked in round "
-                    f"{self._last_rounds[early[0]]}, and "
-                    f"the plan asks each at most once in {self.plan.separation} rounds."
+                    f"round {self.rounds}: client {early[0]} participated in round "
+                    f"{self._last_rounds[early[0]]}, and the plan allows each client one participation in "
+                    f"{self.plan.separation} rounds."
                 )
             self._last_rounds[cohort] = self.rounds
         if self.participations is not None:
             self.participations[cohort] += 1
 
     def release(self, cohort: NDArray[np.int64], answered: int) -> None:
-        """Charges a round's new model, before it goes anywhere.
+        """Charges a round's new model, before it is sent or stored.
 
         Args:
             cohort: The requested ids, shape (cohort,).
-            answered: How many of them answered.
+            answered: The number of answers.
         """
         self.rounds += 1
         if self.participations is not None and len(cohort):
@@ -218,7 +225,7 @@ class Ledger:
         noise = plan.step_noise or plan.central_noise
         if plan.batches is not None and noise is not None and self.sizes is not None:
             answers = self.participations
-            if answers is None:  # who takes part amplifies nothing here, and is not counted
+            if answers is None:  # the cohort amplifies nothing here, so participations are not counted
                 answers = np.full(plan.population, plan.charged(self.rounds), dtype=np.int32)
             data["clients"] = client_events(plan.batches, noise.event(), self.sizes, answers)
         return data
@@ -242,7 +249,7 @@ class Ledger:
             if observer == "server":
                 return [_claim(observer, None, [Assume.SERVER_SEES_UPDATES])]
             event = dp_accounting.SelfComposedDpEvent(plan.release_event(), plan.charged(self.rounds))
-            # Of records it is the batch that amplifies, and not the cohort.
+            # With unit "example" the batch amplifies, not the cohort.
             open_to_all = plan.sampler.name in ("all", "separated")
             secret = [] if open_to_all or plan.batches else [Assume.SECRET_COHORT]
             shared = plan.banded is not None and plan.banded.bands > 1
@@ -254,7 +261,7 @@ class Ledger:
         if observer == "server" and self.stated.reads:
             return [_claim(observer, None, [Assume.SERVER_READS])]
         if plan.step_noise is not None:
-            # Whoever looks sees no more than the models that clients answer with: each step is noisy.
+            # Every observer sees at most the models that clients answer with, and each step is noisy.
             event = dp_accounting.SelfComposedDpEvent(plan.release_event(), self._most)
             enforced = self._by_whom(Assume.STEPS_ENFORCED, Assume.STEPS_PINNED, Assume.STEPS_HANDED)
             return [_claim(observer, event, [enforced, Assume.HIDDEN, *self._common])]
@@ -266,9 +273,9 @@ class Ledger:
         most, enforced = self._most, self._by_whom(Assume.ENFORCED, Assume.PINNED, Assume.HANDED)
         event = dp_accounting.SelfComposedDpEvent(mechanism.event(), most)
         claims = [_claim(observer, event, [enforced, Assume.HIDDEN, *self._common])]
-        # An outsider sees only what became of the sums, with the noise of all who answered in them, of
-        # which the distribution is known for Gaussian noise. A participant may share a node with others,
-        # and know their noise: it gets no more than the server.
+        # An outsider sees only functions of the sums, which contain the noise of all answers; its
+        # distribution is known for Gaussian noise. A participant may share a node with others and know their
+        # noise, so it gets no smaller epsilon than the server.
         shares = self.least_shares or 0
         if observer == "outsider" and shares > 1 and isinstance(mechanism, Gaussian):
             summed = dp_accounting.SelfComposedDpEvent(mechanism.summed_event(shares), most)
@@ -277,7 +284,7 @@ class Ledger:
         return claims
 
     def _by_whom(self, held: str, pinned: str, handed: str) -> str:
-        """Who enforces the plan: the clients, as is known or stated, or the run's submitter."""
+        """The assumption about enforcement of the plan: by the clients, or by the run's submitter."""
         return held if self.held else pinned if self.stated.pinned else handed
 
     @property
@@ -288,7 +295,7 @@ class Ledger:
         sometimes += [Assume.NODES_ANSWER] * (local and not self.held)
         sometimes += [Assume.FILE_READ] * self.stated.reads
         records = [Assume.SIZES_PUBLIC, Assume.RECORDS_TRAIN] * of_records
-        # Of records the batches, which clients draw, amplify under central trust too.
+        # With unit "example" the clients' batches amplify under central trust too.
         randomness = self.stated.randomness(server=self.plan.trust == "central", nodes=local or of_records)
         return [*sometimes, *records, Assume.PUBLIC_SHAPE, randomness]
 
@@ -306,7 +313,7 @@ def broke_off(assumptions: Sequence[str]) -> list[str]:
 
 
 def has_broken_off(ledger: Mapping[str, Any]) -> bool:
-    """Whether a stored ledger (`Ledger.to_json`) is of a run that a fault has ended once."""
+    """Whether a stored ledger (`Ledger.to_json`) is of a run that once ended by a fault."""
     return any(BROKEN_OFF.among(claim["assumptions"]) for claim in ledger["claims"])
 
 

@@ -1,4 +1,4 @@
-"""Costs of single clients: with unit "example" clients differ in steps, and so in epsilon."""
+"""Costs of single clients, which differ in steps and so in epsilon with unit "example"."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import from_json, to_json
 from fedprivacy.sampling.batches import Batches
 
-MOST_BINS = 6  # of sizes, and of numbers of answers
+MOST_BINS = 6  # of sizes, and of participation counts
 
 
 def client_events(
@@ -22,17 +22,17 @@ def client_events(
 ) -> list[dict[str, Any]]:
     """The clients in groups of the same cost, each with the event of one of their records.
 
-    Where there are many sizes or numbers of answers, near ones share a group, which costs what the dearest of
-    them does: the smallest size where that matters, and the most answers.
+    If there are many sizes or participation counts, neighbouring ones share a group at the cost of its most
+    expensive member: the smallest size where that matters, and the most participations.
 
     Args:
         batches: Draws the batches of each client.
         step: The event of a step for a batch.
         sizes: The records of each client, shape (population,).
-        answers: In how many rounds each has answered, shape (population,).
+        answers: The participations of each client, in rounds, shape (population,).
 
     Returns:
-        `clients` (how many), `answers`, `records` (null where all sizes cost the same) and `event`.
+        `clients` (a count), `answers`, `records` (null if all sizes cost the same) and `event`.
     """
     counted = _binned(answers.astype(np.int64), upward=True)
     reckoned = _binned(sizes, upward=False) if batches.by_size else np.zeros_like(sizes)
@@ -51,8 +51,8 @@ def group_of(
     Args:
         batches: Draws the batches of each client.
         step: The event of a step for a batch.
-        clients: How many clients are in the group.
-        answers: In how many rounds each has answered, at most.
+        clients: The number of clients in the group.
+        answers: The most participations of one of them, in rounds.
         records: The records of each, at least; None where all sizes cost the same.
     """
     event = dp_accounting.SelfComposedDpEvent(batches.event(step, max(records or 1, 1)), answers)
@@ -60,10 +60,10 @@ def group_of(
 
 
 def binned(counts: Mapping[int, int]) -> dict[int, int]:
-    """How many clients are in groups (`client_events`) of how many answers.
+    """The number of clients in each group of participations, as `client_events` groups them.
 
     Args:
-        counts: How many clients have answered how often.
+        counts: The number of clients by participations.
 
     >>> binned({1: 7, 2: 5})
     {1: 7, 2: 5}
@@ -76,7 +76,7 @@ def binned(counts: Mapping[int, int]) -> dict[int, int]:
 
 
 def _binned(values: NDArray[np.int64], *, upward: bool) -> NDArray[np.int64]:
-    """The values, each replaced by the largest (`upward`) or smallest of its bin where there are many."""
+    """Replaces each value by the largest (`upward`) or smallest of its bin if there are many values."""
     known = np.unique(values)
     if len(known) <= MOST_BINS:
         return values

@@ -1,18 +1,20 @@
-"""Computes guarantees from a ledger: who is protected from whom, in numbers and in words."""
+"""Computes guarantees from a ledger, for each observer, in numbers and in words."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, field_serializer, model_validator
 
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import from_json
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.guarantees.charge import COMPLETED
+from fedprivacy.io.part import CHECKED, Checked, Number, Part
 
 SEES = {
     "server": "the server, which sees each message that it receives",
@@ -60,36 +62,69 @@ def printed(epsilon: float, digits: int = 4) -> str:
     return f"{up:,.0f}" if up >= 1000 else f"{up:.{digits}g}"
 
 
-@dataclass(frozen=True)
-class Guarantee:
+class Guarantee(Part):
     """A bound on what one observer can learn, with everything that an epsilon needs to be meaningful.
 
     `epsilon` and `accountant` are None where nothing is guaranteed; the assumptions then give the reason.
     `of` names the release: the models of a "training", "statistics", whose rounds are queries, or an
-    "estimate" (`fedprivacy.erm`), whose rounds are noisy releases.
+    "estimate" (`fedprivacy.erm`), whose rounds are noisy releases. A document states it as this class reads
+    it; one of an earlier version may lack a field.
     """
 
-    observer: str
-    trust: str
-    epsilon: float | None
-    delta: float | None
-    unit: str
-    adjacency: str
-    sampling: str
-    rounds: int
-    accountant: str | None
-    assumptions: tuple[str, ...]
-    of: str = "training"
+    observer: Annotated[str, CHECKED]
+    trust: str | None = None
+    epsilon: Annotated[float | None, Checked(Number | None)] = Field(None, ge=0)
+    delta: float | None = None
+    unit: str | None = None
+    adjacency: str | None = None
+    sampling: Any = None
+    rounds: int | None = None
+    accountant: str | None = None
+    assumptions: tuple[str, ...] = ()
+    of: str | None = None
+    words: str | None = None
+
+    @classmethod
+    def stated(cls, *, of: str = "training", **fields: Any) -> Guarantee:
+        """Makes a guarantee that was accounted for, with its words.
+
+        Args:
+            of: What is released.
+            fields: All others but `words`.
+        """
+        guarantee = cls.new(**fields, of=of)
+        return guarantee.model_copy(update={"words": guarantee._sentence()})
+
+    def but(self, **changes: Any) -> Guarantee:
+        """Makes the guarantee with other fields, and the words for them.
+
+        Args:
+            changes: The fields that are others.
+        """
+        fields = {name: getattr(self, name) for name in type(self).model_fields if name != "words"}
+        return self.stated(**{**fields, **changes})
 
     @property
-    def words(self) -> str:
+    def holds(self) -> bool:
+        """Whether the guarantee has an epsilon."""
+        return self.epsilon is not None and math.isfinite(self.epsilon)
+
+    @model_validator(mode="after")
+    def _never_bare(self) -> Guarantee:
+        missing = [name for name in ("delta", "unit", "adjacency") if getattr(self, name) is None]
+        if self.holds and missing:
+            raise ValueError(f"an epsilon without {', '.join(missing)} is not a guarantee")
+        return self
+
+    def _sentence(self) -> str:
         """The guarantee as one plain sentence."""
-        seen = SEES_OF[self.of][self.observer]
-        rounds = f"{self.rounds} {NOUNS[self.of][self.rounds != 1]}"
+        of = str(self.of)
+        seen = SEES_OF[of][self.observer]
+        rounds = f"{self.rounds} {NOUNS[of][self.rounds != 1]}"
         if self.epsilon is None:
             return f"No guarantee against {seen}: {self.assumptions[0]}."
-        change = NEIGHBOURS[self.unit, self.adjacency]
-        if self.of == "estimate":  # whose records are nobody's in particular
+        change = NEIGHBOURS[str(self.unit), str(self.adjacency)]
+        if of == "estimate":  # whose records are nobody's in particular
             change = change.replace(" of a client", "")
         return (
             f"Against {seen}: at most epsilon = {printed(self.epsilon)} at delta = {self.delta:g}, for "
@@ -98,9 +133,10 @@ class Guarantee:
             f"{'; '.join(self.assumptions)}."
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """The guarantee as a JSON object, with its words."""
-        return {**asdict(self), "assumptions": [str(each) for each in self.assumptions], "words": self.words}
+    @field_serializer("assumptions")
+    def _texts(self, assumptions: tuple[str, ...]) -> list[str]:
+        """JSON knows neither tuples nor the ids of assumptions."""
+        return [str(each) for each in assumptions]
 
 
 def guarantees(ledger: Mapping[str, Any]) -> list[Guarantee]:
@@ -181,7 +217,7 @@ def _account(ledger: Mapping[str, Any], claim: Mapping[str, Any]) -> Guarantee:
     assumptions = tuple(claim["assumptions"])
     if claim["event"] is not None and spent is None:
         assumptions = (str(TrainingAssumption.NOISE_IS_ZERO), *assumptions)
-    return Guarantee(
+    return Guarantee.stated(
         observer=claim["observer"],
         trust=ledger["trust"],
         epsilon=None if spent is None else spent.epsilon,

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and survive a power cut."""
+"""Atomic, durable writes of files."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _check(data: Any, finite: bool) -> None:
     for _ in range(MAX_DEPTH):
         below: list[Any] = []
         for value in level:
-            kind = type(value)  # the reader makes no others, and it is asked of millions
+            kind = type(value)  # the reader makes no others, and this runs millions of times
             if kind is str:
                 if not value.isascii():
                     value.encode()  # half a character has no bytes

@@ -13,7 +13,7 @@ _LIBRARIES = ["torch", "flwr", "dp-accounting", "numpy", "scipy"]
 
 
 def versions(trainer: str = "fedprivacy") -> dict[str, str]:
-    """The versions that a result depends on; "none" of what is not installed.
+    """The versions that a result depends on; "none" for a missing package.
 
     Args:
         trainer: The DP-SGD implementation.

@@ -1,4 +1,4 @@
-"""How fedprivacy is installed again: it is on no package index, where its name would fetch other code."""
+"""The reinstall command of fedprivacy, which is on no package index."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def _wait(path: Path, deadline: float) -> None:
 
 
 def _lock(handle: int) -> bool:
-    """Tries to lock a file. Where there are no locks it warns, and takes the file for locked."""
+    """Tries to lock a file. On a file system without locks it warns and reports success."""
     try:
         return lock_descriptor(handle, blocking=False)
     except OSError as error:

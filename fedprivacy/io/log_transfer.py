@@ -1,4 +1,4 @@
-"""How the record of a run comes home through a log: marked, numbered lines of base64, with digests.
+"""Transfers a run's record through a log: marked, numbered lines of base64 with digests.
 
 The server of a deployment runs far from who submitted the run, and what comes back is the text of a log,
 into which others write too: Flower, libraries, and errors whose words a node chose. So each line carries a
@@ -29,7 +29,7 @@ from typing import Any
 
 from fedprivacy.errors import RunError
 
-MOST_BYTES = 16 * 2**20  # of all that comes home
+MOST_BYTES = 16 * 2**20  # of the whole record
 MOST_EVENTS = 2**20
 PART = 6 * 1024  # bytes in a line, which base64 makes 8 kB
 _LINE = re.compile(r"@record ([0-9a-f]{32}) ([0-9]{1,9}) (begin|event|more|file|part|end) ([A-Za-z0-9+/=]*)$")
@@ -168,7 +168,7 @@ class Arrivals:
 
     @property
     def events(self) -> int:
-        """How many events came."""
+        """The number of received events."""
         return len(self._result.events)
 
     @property

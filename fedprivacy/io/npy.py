@@ -24,7 +24,7 @@ MAX_DIMENSIONS = 32
 _MAX_SIZE = 10**18
 # Version -> bytes of the header's length. Version 3.0 differs from 2.0 in the encoding of field names alone.
 _LENGTHS = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
-# numpy hands a header to Python's parser; nested expressions in it overflow the stack of a small thread.
+# numpy passes a header to Python's parser, where nested expressions overflow the stack of a small thread.
 _FLAT = re.compile(rb"""\s*\{(?:[\s,:0-9]|True|False|'[^'\\]*'|"[^"\\]*"|\([\s,0-9]*\))*\}\s*""")
 _PYTHON_2 = re.compile(rb"(?<=[0-9])L")  # as in (3L, 2L); numpy reads such a header with a warning
 

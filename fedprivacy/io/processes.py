@@ -32,7 +32,7 @@ def pool(workers: int, begin: Callable[..., object] | None = None, *given: objec
 
 
 def end_at_once(running: ProcessPoolExecutor) -> None:
-    """Ends a pool whose results nobody wants any more, in the middle of what it does."""
+    """Ends a pool at once, without waiting for its current work."""
     for process in dict(running._processes or {}).values():
         process.terminate()
     running.shutdown(wait=True, cancel_futures=True)

@@ -1,8 +1,7 @@
-"""Files that somebody names, opened for reading: regular ones alone, and up to a size.
+"""Opens files that a user names: regular files only, up to a size limit.
 
-A path may lead to a device that never ends, to a pipe that nobody writes to, or to a folder; and what was
-there when it was looked at may be another thing when it is opened. So the size and the kind are those of what
-is open, and opening waits for nobody.
+A path may lead to an endless device, to a pipe without a writer, or to a folder, and may be replaced between
+a check and the opening. So the size and kind are checked on the open file, and opening never blocks.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-# Not a terminal of ours, and no waiting for whoever writes to a pipe; regular files know neither.
+# Never acquire a controlling terminal, and never wait for a pipe's writer; no effect on regular files.
 _FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_CLOEXEC", 0)
@@ -68,7 +67,7 @@ def read_regular(path: str | Path, limit: int, *, follow: bool = True) -> bytes:
     data = bytearray()
     with open_regular(path, limit, follow=follow) as opened:
         step = os.fstat(opened.fileno()).st_size + _STEP
-        while more := opened.read(step):  # files of the system say that they are empty, others may grow
+        while more := opened.read(step):  # system files report size 0, others may grow
             data += more
             if len(data) > limit:
                 raise TooLarge(f"it is larger than {printed_size(limit)}")
@@ -77,7 +76,7 @@ def read_regular(path: str | Path, limit: int, *, follow: bool = True) -> bytes:
 
 
 def check_regular(status: os.stat_result, path: str | Path) -> None:
-    """Refuses what is not a regular file.
+    """Refuses everything but regular files.
 
     Args:
         status: Its `os.stat_result`.
@@ -100,7 +99,7 @@ def is_loop(error: BaseException) -> bool:
 
 
 def kind_of(status: os.stat_result) -> str:
-    """Names what is neither a regular file nor a folder."""
+    """Names the kind of a path that is neither a regular file nor a folder."""
     if stat.S_ISLNK(status.st_mode):
         return "a link"
     if stat.S_ISFIFO(status.st_mode):

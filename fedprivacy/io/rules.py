@@ -15,11 +15,12 @@ hides another nor is reported twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from fedprivacy.errors import Finding
+from fedprivacy.errors import Finding, KeyPath
 from fedprivacy.io.toml_text import literal
 
 
@@ -50,7 +51,7 @@ class Rule(Generic[V]):
             the given tuple of values.
         problem: What is wrong, as text or as a function of the values.
         remedy: What to do about it.
-        shown: Whether the finding shows the value of the key.
+        shown: Whether the finding shows the value of the key, where it has one.
     """
 
     key: str
@@ -68,12 +69,13 @@ class Rule(Generic[V]):
     def findings(self, values: V) -> Iterator[Finding]:
         """Yields the finding if the values break the rule."""
         if self.is_broken(values):
-            shown = literal(values[self.key]) if self.shown else ""
+            value = values[self.key] if self.shown else None
+            shown = "" if value is None else literal(value)
             path = tuple(self.key.split("."))
             yield Finding(path, self.problem_of(values), self.remedy_of(values), shown)
 
     def problem_of(self, values: V) -> str:
-        """Returns what is wrong with the values."""
+        """Returns the problems of the values."""
         return self.problem if isinstance(self.problem, str) else self.problem(values)
 
     def remedy_of(self, values: V) -> str:
@@ -106,6 +108,21 @@ def broken_rules(table: Iterable[Entry[V]], values: V) -> Iterator[Finding]:
     """Yields the findings of all rules of a table, in its order."""
     for entry in table:
         yield from entry.findings(values)
+
+
+def beneath(path: KeyPath, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yields findings about one of several tables, `path` being where that table is."""
+    for finding in findings:
+        yield replace(finding, path=(*path, *finding.path))
+
+
+def rising(values: Sequence[float]) -> bool:
+    """Returns whether each value is above the one before.
+
+    >>> rising([1.0, 2.0]), rising([1.0, 1.0])
+    (True, False)
+    """
+    return all(first < second for first, second in itertools.pairwise(values))
 
 
 def holds(values: Keyed, wanted: Mapping[str, Any]) -> bool:

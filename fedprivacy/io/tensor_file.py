@@ -33,7 +33,7 @@ def check_tensor_file(path: Path) -> None:
     Raises:
         OSError: It cannot be opened, or is no regular file.
         ValueError: It is too large, cut off, has more than `MAX_TENSORS` tensors, or more entries of
-            metadata, nested parts or numbers than so many tensors can have.
+            metadata, nested parts or numbers than that many tensors can have.
     """
     with open_regular(path, MAX_BYTES, follow=False) as stream:
         size = int.from_bytes(stream.read(8), "little")

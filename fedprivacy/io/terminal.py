@@ -27,7 +27,7 @@ class Guarded:
 
     Args:
         stream: Where it writes.
-        essential: Whether a failure ends the command; else what is written is lost without a word.
+        essential: Whether a failure ends the command; else the text is lost silently.
     """
 
     def __init__(self, stream: TextIO, *, essential: bool) -> None:
@@ -47,7 +47,7 @@ class Guarded:
             self.write(line)
 
     def flush(self) -> None:
-        """Has written what was buffered."""
+        """Writes the buffered text."""
         try:
             self._stream.flush()
         except OSError as error:
@@ -57,7 +57,7 @@ class Guarded:
         return getattr(self._stream, name)
 
     def _fail(self, error: OSError) -> None:
-        """Ends what cannot be written, also what is left of it when the interpreter ends."""
+        """Discards the stream's remaining output, also at the interpreter's exit."""
         with contextlib.suppress(OSError, ValueError, AttributeError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())

@@ -40,15 +40,17 @@ def other_plan(ours: Mapping[str, Any], requested: Any) -> str | None:
     """Explains why a request for another plan is refused; None where the plans are the same.
 
     >>> other_plan({"epsilon": 1.0}, {"epsilon": 2.0})
-    'the server asks for another plan (epsilon: asked 2.0, agreed 1.0)'
+    'the request has another plan (epsilon: requested 2.0, agreed 1.0)'
     """
     if ours == requested:
         return None
     if not isinstance(requested, dict):
-        return "the server sends no plan"
+        return "the request has no plan"
     differing = [key for key in {**ours, **requested} if ours.get(key) != requested.get(key)]
-    words = "; ".join(f"{key}: asked {requested.get(key)!r}, agreed {ours.get(key)!r}" for key in differing)
-    return f"the server asks for another plan ({words[:1000]})"
+    words = "; ".join(
+        f"{key}: requested {requested.get(key)!r}, agreed {ours.get(key)!r}" for key in differing
+    )
+    return f"the request has another plan ({words[:1000]})"
 
 
 def _same_word(stored: str, derived: str) -> bool:

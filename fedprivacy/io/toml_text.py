@@ -63,7 +63,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 
 def suggestion(word: str, known: Sequence[str], quoted: bool = False) -> str:
-    """`Did you mean this?`, or else all that is known."""
+    """`Did you mean this?`, or else all known names."""
     show = literal if quoted else str
     near = closest(word, known)
     return f"Did you mean {show(near)}?" if near else f"Known here: {', '.join(map(show, known))}."

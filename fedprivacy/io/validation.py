@@ -1,7 +1,7 @@
 """Documents that may be damaged: are the fields there, and of the kind that they must have?
 
-A format is a class of `Fields` that names what somebody reads; all else is let through. What is wrong is said
-with the place where it stands: `run.json: damaged: ledger.claims[0].event is missing`.
+A format is a class of `Fields` that names the fields to read; other fields pass. An error names the place of
+the problem: `run.json: damaged: ledger.claims[0].event is missing`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Fields(BaseModel):
 def check(
     data: object, kind: type[Fields], where: str, remedy: str = "Restore the file, or run it again."
 ) -> None:
-    """That a document has the fields of a format.
+    """Checks that a document has the fields of a format.
 
     Args:
         data: The parsed JSON.
@@ -37,7 +37,7 @@ def check(
         remedy: An action for the user.
 
     Raises:
-        InputError: it has not; the message names what is missing or of another kind.
+        InputError: a field is missing or of another kind; the message names it.
     """
     try:
         kind.model_validate(data)

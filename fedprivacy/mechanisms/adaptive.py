@@ -1,4 +1,4 @@
-"""The Gaussian mechanism on clipped updates whose clipping norm follows a quantile of their norms."""
+"""The Gaussian mechanism with a clipping norm that follows a quantile of the update norms."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ LEAST, MOST = 1e-9, 1e9  # the norms that scenarios have
 
 @dataclass(frozen=True)
 class AdaptiveGaussian(Gaussian):
-    """One release of a sum of updates together with how many of them were no longer than the norm.
+    """One release of a sum of updates together with the count of updates within the norm.
 
-    A client adds (update clipped to C, b), with b = 1/2 where its update is no longer than C and -1/2 else.
-    The bit moves the sum by 1/2 where a client's part is zeroed, and by twice that at most where it is
-    replaced, as the update moves it by C, or 2C: both together are one Gaussian release of multiplier z if
-    the update's noise has the multiplier z_delta = (z^-2 - (2 sigma_b)^-2)^(-1/2).
+    A client adds (update clipped to C, b), with b = 1/2 if its update is no longer than C, else -1/2. The bit
+    moves the sum by 1/2 if a client's part is zeroed, and by at most 1 if it is replaced; the update moves it
+    by C and 2C. Both together are one Gaussian release of multiplier z if the update's noise has the
+    multiplier z_delta = (z^-2 - (2 sigma_b)^-2)^(-1/2).
 
     Args:
         clipping_norm: C, of the first round in a plan, of this round in `Plan.following`.
         noise_multiplier: z, of update and bit together: what the accountant reads.
-        quantile: Which part of the updates is to be no longer than C.
+        quantile: The target share of updates no longer than C.
         learning_rate: How fast C follows.
         count_noise: sigma_b, the standard deviation of the noise on the sum of the bits.
 
@@ -60,7 +60,7 @@ class AdaptiveGaussian(Gaussian):
         # Theorem 1 of Andrew et al.: inverse squares of multipliers add up over the parts of one Gaussian
         # release. The 2 is that of the centred bit, which moves the sum by 1/2 and not by 1.
         left = self.noise_multiplier**-2 - (2 * self.count_noise) ** -2
-        # As good as all of the budget for the bits would leave the update with any noise whatever.
+        # If the bits took nearly all of the budget, the update's noise would be unbounded.
         if not left * self.noise_multiplier**2 > 1e-6:
             raise InputError(
                 f"privacy.clipping_count_noise = {self.count_noise:g}: the counts alone would cost more than "
@@ -80,7 +80,7 @@ class AdaptiveGaussian(Gaussian):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return f"noise multiplier {self.noise_multiplier:.4g}, {self.update_noise:.4g} of it on updates"
 
     def draw(self, dimension: int, stream: np.random.Generator, *, shares: int = 1) -> NDArray[np.float64]:
@@ -104,7 +104,7 @@ class AdaptiveGaussian(Gaussian):
 
         Args:
             bits: The noisy sum of the bits.
-            expected: How many answer on average, which no record decides: a fixed denominator.
+            expected: The mean number of answers, which depends on no record: a fixed denominator.
         """
         # Too many updates within C means that C is too large: it falls. (Flower's feedback has the opposite
         # sign, so that its norm runs away from the quantile.)

@@ -68,7 +68,7 @@ class AdditiveNoise(ABC):
 
     @abstractmethod
     def event(self, adjacency: str) -> dp_accounting.DpEvent:
-        """What one release costs, as the accountant reads it."""
+        """The event of one release, as the accountant reads it."""
 
     @abstractmethod
     def _beyond(self, chance: float) -> float:
@@ -97,7 +97,7 @@ class AdditiveNoise(ABC):
         return self._beyond(beta / cells)
 
     def clients_needed(self, error: float, confidence: float = 0.95) -> int:
-        """How many records a mean needs for its noise to be at most `error` with this confidence.
+        """The number of records for which a mean's noise is at most `error` with this confidence.
 
         The noise is added to the sum, so the mean of n has 1/n of it: n >= c/(epsilon error) with
         c = sensitivity ln(1/(1 - confidence)), the lectures' bound; local answers need c/(epsilon error)^2.
@@ -111,5 +111,5 @@ class AdditiveNoise(ABC):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return f"{self.title} noise of scale {self.scale:.4g}"

@@ -1,4 +1,4 @@
-"""How likely each of k scores is the largest, once independent noise of scale 1 is added to every one.
+"""The probability of each of k scores to be the largest after adding independent noise.
 
 All take one set of scores less their maximum, shape (k,), none above 0, and give probabilities of that shape.
 """

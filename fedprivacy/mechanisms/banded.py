@@ -26,7 +26,7 @@ Vector = NDArray[np.float64]
 class BandedGaussian(Gaussian):
     """Adds clipping_norm * noise_multiplier * C^-1 Z to the sums of all rounds, Z standard normal.
 
-    C is a strategy matrix of so many bands. The release reveals as much as C x + Z. A client whose
+    C is a strategy matrix of `bands` bands. The release reveals as much as C x + Z. A client whose
     answers lie `bands` rounds or more apart moves C x by columns that share no row, each of norm 1. So an
     answer costs one Gaussian release of multiplier z, over all rounds that its column reaches into. Answers
     compose, also where they depend on what was released before (Denisov et al. 2022).
@@ -62,7 +62,7 @@ class BandedGaussian(Gaussian):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         bands = f"{self.bands} band{'' if self.bands == 1 else 's'}"
         return f"{super().words}, correlated over rounds (banded matrix factorisation, {bands})"
 

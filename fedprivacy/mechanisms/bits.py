@@ -22,7 +22,7 @@ Answers = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class RandomizedResponse:
-    """Tells the truth with probability 1/2 + gamma, and the other answer otherwise (Warner 1965).
+    """Reports the true bit with probability 1/2 + gamma, else the other one (Warner 1965).
 
     That is epsilon-DP with epsilon = ln((1 + 2 gamma) / (1 - 2 gamma)), hence gamma = tanh(epsilon/2)/2,
     the lectures' form.
@@ -46,7 +46,7 @@ class RandomizedResponse:
 
     @classmethod
     def from_gamma(cls, gamma: float) -> Self:
-        """The mechanism that tells the truth with probability 1/2 + gamma.
+        """The mechanism that reports the true bit with probability 1/2 + gamma.
 
         Raises:
             InputError: gamma is not between 0 and 1/2, or so near to either that epsilon is out of range.
@@ -60,7 +60,7 @@ class RandomizedResponse:
 
     @property
     def gamma(self) -> float:
-        """How far above 1/2 the probability of the truth lies."""
+        """The excess over 1/2 of the probability of the true bit."""
         return math.tanh(self.epsilon / 2) / 2
 
     @property
@@ -171,7 +171,7 @@ class RandomizedResponse:
         return share * (1 - share) / (4 * self.gamma**2 * clients)
 
     def clients_needed(self, error: float, confidence: float = 0.95) -> int:
-        """How many clients the estimate needs to be within `error`, by Hoeffding's inequality.
+        """The number of clients for an estimate within `error`, by Hoeffding's inequality.
 
         n >= ln(2/(1 - confidence)) / (8 gamma^2 error^2): the lectures' n >= c/(epsilon^2 error^2), for small
         epsilon with c = 2 ln(2/(1 - confidence)). It holds for bits and numbers of any mean.
@@ -189,12 +189,12 @@ class RandomizedResponse:
         return max(1, math.ceil(needed / error**2))
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one answer costs, as the accountant reads it."""
+        """The event of one answer, as the accountant reads it."""
         return PureDpEvent(self.epsilon)
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return f"epsilon {self.epsilon:.4g} an answer"
 
     def _share(self, ones: int, clients: int) -> float:

@@ -17,12 +17,12 @@ def bounds_of_a_sum(clipping_norm: float | None, clients: int) -> tuple[float | 
     """Bounds what a client adds to a float64 sum, so that rounding stays within its sensitivity.
 
     Write S for the exact sum of the clipped updates u_j of n clients, each of norm C (1 - s) at most, and
-    F for the sum as it is computed, in any order and by any kernel. With u = 2^-53:
+    F for the computed sum, in any order and by any kernel. With u = 2^-53:
 
     - Each call multiplies and adds the parts of its clients. The error of client j's part is at most
       e_j = (terms + 8) u a_j, with `terms` the longest sum that the call makes, and a_j the sum of
-      the absolute products that the part consists of (Higham 2002, section 3.1). A client is clipped so
-      far that e_j <= p C with p = min(2^-30, 2^-8 / n): a decision that depends on this client alone.
+      the absolute products that the part consists of (Higham 2002, section 3.1). A client is clipped until
+      e_j <= p C with p = min(2^-30, 2^-8 / n): a decision that depends on this client alone.
     - On five levels at most 2^10 vectors are added up plainly: formed updates of a call, what `Joined` has of
       several calls, clients that are trained one by one, and a block of calls on a node and of messages on
       the server. Each addition rounds by at most u times what it adds up, so that a level errs by at most
@@ -36,7 +36,7 @@ def bounds_of_a_sum(clipping_norm: float | None, clients: int) -> tuple[float | 
     2 B <= s C. It is below 2^-6 for up to 2^31 clients, which no scenario exceeds.
 
     Args:
-        clipping_norm: C, or None where nothing is clipped and nothing promised.
+        clipping_norm: C, or None without clipping and without a guarantee.
         clients: n, the most that a sum may hold by the plan.
 
     Returns:
@@ -57,8 +57,8 @@ def bounds_of_a_sum(clipping_norm: float | None, clients: int) -> tuple[float | 
 def clip(updates: Tensor, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
     """Bounds the L2 norm of each update; an update that is not finite becomes zero.
 
-    Clipping is done in float64, so that the bound holds up to one float64 rounding and the noise
-    that is added later is not swallowed.
+    Clips in float64, so that the bound holds up to one float64 rounding, and later noise is not lost to
+    rounding.
 
     Args:
         updates: One update a row, shape (clients, parameters), any float type.
@@ -91,8 +91,8 @@ def shares_of_norms(
     Args:
         norms: The norms, float64, shape (clients,).
         clipping_norm: The bound C, or None to clip nothing.
-        errors: How far rounding may move each update in a sum, float64, shape (clients,), or None.
-        most: How far it may: a client whose update would be moved further is clipped harder.
+        errors: A bound on each update's rounding error in a sum, float64, shape (clients,), or None.
+        most: The allowed rounding error: a client with a larger one is clipped harder.
 
     Returns:
         The shares, float64, 0 where a norm is not finite; and where that is, shape (clients,).

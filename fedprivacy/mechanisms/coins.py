@@ -1,7 +1,8 @@
 """Coins of an exact probability, eight random bits each: what randomised response is made of.
 
 Uniform numbers of 53 bits can only show probabilities on a grid of 2^-53. Those here lie on it and are
-rounded to the private side first, so that what is drawn is what is claimed, however rare the other answer.
+rounded to the private side first, so that the drawn probability is the claimed one, however rare the other
+answer is.
 """
 
 from __future__ import annotations

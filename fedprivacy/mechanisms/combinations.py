@@ -1,20 +1,23 @@
 """Which terms of a privacy plan go together: each rule once, for plans, scenarios and commands.
 
-A rule is here where a proof, or the code that draws, needs it. `Plan` refuses what breaks one; a scenario
-adds the line of the key, a command the name of the option. Nothing heavy is imported, because each start of
-the command reads the rules of scenarios.
+A rule is here where a proof, or the code that draws, needs it. `Plan` refuses what breaks one of `RULES` or
+`RULES_OF_WHOLE_PLANS`; a scenario adds the line of the key, a command the name of the option. Nothing heavy
+is imported, because each start of the command reads the rules of scenarios.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fedprivacy.io.rules import Rule, exceeds
+from fedprivacy.errors import InputError, Problem
+from fedprivacy.io.rules import Entry, First, Rule, broken_rules, exceeds, holds
 from fedprivacy.io.toml_text import literal
+from fedprivacy.mechanisms.local import LOCAL
 
-PURE = ("privunit", "sqkr", "sign-bits")  # mechanisms of pure epsilon-DP on single messages
+# Mechanisms of pure epsilon-DP on single messages; a new local mechanism is one until a test says otherwise.
+PURE = tuple(name for name in LOCAL if name != "gaussian")
 MOST_WORK = 10**8  # rounds x bands: ten seconds of search for the matrix of correlated noise
 
 
@@ -33,10 +36,14 @@ class Terms:
         separation: In how many rounds in a row a client answers at most once.
         mechanism: The name of the mechanism.
         noise_draw: "client" or "sum".
+        max_participations: How often a client answers at most, where clients count.
+        batches: The name of what draws batches of records.
         encoding: What updates are encoded to before the noise.
         clipping_quantile: Which quantile of update norms the clipping norm follows.
         bands: Over how many rounds the noise is correlated.
-        names: Term -> its name for the reader, where that is another: a key, or an option.
+        noise_rounds: For how many rounds correlated noise was made.
+        names: Term -> its name for the reader, where that is another: a key, or an option; "" where the
+            reader cannot set the term by itself.
     """
 
     trust: str | None = None
@@ -49,9 +56,12 @@ class Terms:
     separation: int | None = None
     mechanism: str | None = None
     noise_draw: str | None = None
+    max_participations: int | None = None
+    batches: str | None = None
     encoding: str | None = None
     clipping_quantile: float | None = None
     bands: int | None = None
+    noise_rounds: int | None = None
     names: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __getitem__(self, term: str) -> Any:
@@ -63,11 +73,82 @@ class Terms:
         apart = self.cohort is not None and self.separation is not None
         return (self.cohort or 0) * (self.separation or 0) if apart else None
 
+    @property
+    def most_apart(self) -> int:
+        """The clients of the largest cohort of which as many come apart as have to."""
+        return max(1, (self.population or 0) // (self.separation or 1))
+
     def name(self, term: str) -> str:
         """Returns the name of a term for the reader."""
         return self.names.get(term, term)
 
+    def stated(self, term: str) -> str:
+        """Returns a term with its value, as the reader finds it: `sampling.separation = 4`."""
+        return _assignment(self.name(term), self[term])
 
+    def setting(self, term: str, value: Any) -> str:
+        """Returns how the reader sets a term, beside others of its section: `separation = 4`.
+
+        "" where the reader cannot.
+
+        >>> Terms().setting("adjacency", "zero-out")
+        'adjacency = "zero-out"'
+        >>> Terms(names={"adjacency": "--adjacency"}).setting("adjacency", "zero-out")
+        '--adjacency zero-out'
+        """
+        name = self.name(term)
+        return _assignment(term if name.endswith(f".{term}") else name, value) if name else ""
+
+
+def _assignment(name: str, value: Any) -> str:
+    return f"{name} {value}" if name.startswith("--") else f"{name} = {literal(value)}"
+
+
+def problems(terms: Terms, table: Iterable[Entry[Terms]]) -> list[Problem]:
+    """Returns the problem of each rule of a table that the terms break, under the reader's names."""
+    return [
+        Problem(
+            terms.stated(str(finding.path[0])) if finding.shown else terms.name(str(finding.path[0])),
+            finding.what,
+            finding.remedy,
+        )
+        for finding in broken_rules(table, terms)
+    ]
+
+
+def refuse_broken(terms: Terms, table: Iterable[Entry[Terms]]) -> None:
+    """Refuses terms that break a rule.
+
+    Raises:
+        InputError: Naming every broken rule, with what to do.
+    """
+    if broken := problems(terms, table):
+        raise InputError("\n".join(map(str, broken)))
+
+
+def publishes_one(delta: float | None, units: int | None) -> bool:
+    """Returns whether a delta is 1/(number of units) or more; not where either is unknown or 0.
+
+    Publishing one of n units in full, drawn at random, is (0, 1/n)-DP: such a delta promises nothing.
+    """
+    return bool(delta and units and delta >= 1 / units)
+
+
+# A plan takes everybody then; a reader who names a larger cohort has made a mistake.
+COHORT_WITHIN_POPULATION = Rule[Terms](
+    "cohort",
+    lambda t: exceeds(t.cohort, t.population),
+    lambda t: f"larger than the population of {t.population} clients",
+    lambda t: (
+        f"At most {t.population}"
+        + (f", or {everybody} for everyone." if (everybody := t.setting("sampling", "all")) else ".")
+    ),
+)
+SEPARATED_COHORTS_HAVE_CLIENTS = Rule[Terms](
+    "sampling",
+    lambda t: t.clients_apart is not None and min(t.cohort or 0, t.separation or 0) < 1,
+    "its cohort and its separation must be at least 1",
+)
 COHORTS_COME_APART = Rule[Terms](
     "separation",
     lambda t: exceeds(t.clients_apart, t.population),
@@ -76,8 +157,8 @@ COHORTS_COME_APART = Rule[Terms](
         f"somebody would have to answer twice in {t.separation} rounds"
     ),
     lambda t: (
-        f"At most {(t.population or 0) // (t.cohort or 1)}, or cohorts of at most "
-        f"{max(1, (t.population or 0) // (t.separation or 1))}."
+        f"At most {(t.population or 0) // (t.cohort or 1)}"
+        + (f", or cohorts of at most {t.most_apart}." if t.most_apart < (t.cohort or 1) else ".")
     ),
 )
 # One client more or less changes when the others come, and which noise they share.
@@ -85,7 +166,7 @@ SEPARATED_CLIENTS_ARE_KNOWN = Rule[Terms](
     "adjacency",
     {"sampling": "separated", "trust": "central", "unit": "client", "adjacency": "add-remove"},
     'one client more or less would change when the others come with sampling "separated"',
-    'Use adjacency = "zero-out", of the same epsilon, or "replace-one".',
+    lambda t: f'Use {t.setting("adjacency", "zero-out")}, of the same epsilon, or "replace-one".',
 )
 LOCAL_ANSWERS_ARE_SEEN = Rule[Terms](
     "adjacency",
@@ -102,6 +183,12 @@ PURE_NOISE_REPLACES_ANSWERS = Rule[Terms](
         "update too"
     ),
     'Use adjacency = "replace-one", or mechanism = "gaussian".',
+)
+PURE_NOISE_IS_OF_CLIENTS = Rule[Terms](
+    "mechanism",
+    {"trust": ("none", "central"), "mechanism": PURE},
+    'randomises the messages of clients, which is for trust "local" alone',
+    'Use mechanism = "gaussian", or trust = "local".',
 )
 PURE_NOISE_IS_OF_MESSAGES = Rule[Terms](
     "noise_draw",
@@ -120,6 +207,25 @@ NOISE_OF_STEPS_HAS_NO_SUM = Rule[Terms](
     {"trust": "local", "unit": "example", "noise_draw": "sum"},
     "a client's noise goes into its own steps, of which no sum can be drawn",
     'Use noise_draw = "client", or unit = "client".',
+)
+# The server does not count how often a client has answered, and clients under other trust do not either.
+CAP_IS_KEPT_BY_CLIENTS = Rule[Terms](
+    "max_participations",
+    lambda t: t.max_participations is not None and t.trust not in (None, "local"),
+    lambda t: f"has no effect under trust {literal(t.trust)}",
+    "Leave it out.",
+)
+STUDENT_NOISE_IS_OF_SERVER = Rule[Terms](
+    "mechanism",
+    {"trust": ("none", "local"), "mechanism": "student-t"},
+    'is the noise of a server, which is for trust "central" alone',
+    'Use mechanism = "gaussian", or trust = "central".',
+)
+ADAPTIVE_CLIPPING_IS_OF_SERVER = Rule[Terms](
+    "clipping_quantile",
+    lambda t: t.clipping_quantile is not None and t.trust not in (None, "central"),
+    'works under trust "central" alone: the server adapts the clipping norm',
+    'Remove it, or set trust = "central".',
 )
 ADAPTIVE_CLIPPING_IS_OF_CLIENTS = Rule[Terms](
     "clipping_quantile",
@@ -144,14 +250,16 @@ BANDS_NEED_SEPARATION = Rule[Terms](
         "noise that is correlated over rounds is for clients that answer at most once in so many rounds, "
         f"and sampling {literal(t.sampling)} does not keep to that"
     ),
-    lambda t: f'Set sampling.name = "separated" with separation = {t.bands}, or remove it.',
+    lambda t: (
+        "Set "
+        + " with ".join(filter(None, (t.setting("sampling", "separated"), t.setting("separation", t.bands))))
+        + ", or remove it."
+    ),
 )
 BANDS_WITHIN_SEPARATION = Rule[Terms](
     "bands",
     lambda t: exceeds(t.bands, t.separation),
-    lambda t: (
-        f"larger than {t.name('separation')} = {t.separation}: two answers of a client would share noise"
-    ),
+    lambda t: f"larger than {t.stated('separation')}: two answers of a client would share noise",
     lambda t: f"At most {t.separation}.",
 )
 BANDS_ARE_OF_CLIENTS = Rule[Terms](
@@ -159,6 +267,19 @@ BANDS_ARE_OF_CLIENTS = Rule[Terms](
     lambda t: t.bands is not None and t.unit == "example",
     lambda t: f'works with {t.name("unit")} = "client" alone: records are in several rounds of their client',
     'Remove it, or set unit = "client".',
+)
+BANDS_ARE_OF_SERVER = Rule[Terms](
+    "bands",
+    lambda t: t.bands is not None and t.trust not in (None, "central"),
+    'works under trust "central" alone: the server correlates the noise',
+    'Remove it, or set trust = "central".',
+)
+# A later round would have noise that no matrix correlates.
+NOISE_LASTS_ALL_ROUNDS = Rule[Terms](
+    "rounds",
+    lambda t: exceeds(t.rounds, t.noise_rounds),
+    lambda t: f"the correlated noise is made for {t.noise_rounds} rounds, and for no more rounds",
+    lambda t: f"At most {t.noise_rounds}.",
 )
 BANDS_CAN_BE_SEARCHED = Rule[Terms](
     "bands",
@@ -169,18 +290,40 @@ BANDS_CAN_BE_SEARCHED = Rule[Terms](
     lambda t: f"At most {MOST_WORK // (t.rounds or 1)}.",
 )
 
-RULES: tuple[Rule[Terms], ...] = (
-    COHORTS_COME_APART,
+# What reads an absent term as not set, where a scenario may only not know it.
+DRAW_OF_MESSAGES_IS_STATED = Rule[Terms](
+    "noise_draw",
+    lambda t: holds(t, {"trust": "local", "unit": "client", "mechanism": PURE, "noise_draw": None}),
+    lambda t: f"missing: each message of mechanism {literal(t.mechanism)} has a draw of its own",
+    'Add noise_draw = "client".',
+    shown=False,
+)
+BATCHES_ARE_OF_RECORDS = Rule[Terms](
+    "batches",
+    lambda t: (t.unit == "example") != (t.batches is not None),
+    'unit = "example" says how batches of records are drawn, and no other unit does',
+    shown=False,
+)
+
+RULES: tuple[Entry[Terms], ...] = (
+    First(SEPARATED_COHORTS_HAVE_CLIENTS, COHORTS_COME_APART),
     SEPARATED_CLIENTS_ARE_KNOWN,
+    CAP_IS_KEPT_BY_CLIENTS,
     LOCAL_ANSWERS_ARE_SEEN,
     PURE_NOISE_REPLACES_ANSWERS,
+    PURE_NOISE_IS_OF_CLIENTS,
     PURE_NOISE_IS_OF_MESSAGES,
     NOISE_OF_STEPS_IS_GAUSSIAN,
     NOISE_OF_STEPS_HAS_NO_SUM,
+    STUDENT_NOISE_IS_OF_SERVER,
+    ADAPTIVE_CLIPPING_IS_OF_SERVER,
     ADAPTIVE_CLIPPING_IS_OF_CLIENTS,
     ENCODING_IS_OF_CLIENTS,
     BANDS_NEED_SEPARATION,
     BANDS_WITHIN_SEPARATION,
+    BANDS_ARE_OF_SERVER,
     BANDS_ARE_OF_CLIENTS,
     BANDS_CAN_BE_SEARCHED,
+    NOISE_LASTS_ALL_ROUNDS,
 )
+RULES_OF_WHOLE_PLANS: tuple[Entry[Terms], ...] = (DRAW_OF_MESSAGES_IS_STATED, BATCHES_ARE_OF_RECORDS)

@@ -21,8 +21,8 @@ from fedprivacy.mechanisms.gaussian import Gaussian
 class EncodedGaussian(Gaussian):
     """Gaussian noise on updates that were clipped and encoded.
 
-    Codes have norm C at most, and two of them are 2C apart at most (as a code and its opposite are), so that
-    the event is that of Gaussian noise on clipped updates, and nothing is gained in it.
+    Codes have norm at most C, and two of them differ by at most 2C (a code and its opposite do), so the event
+    is that of Gaussian noise on clipped updates: encoding saves no noise here.
 
     Args:
         clipping_norm: C.
@@ -51,7 +51,7 @@ class EncodedGaussian(Gaussian):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return f"noise multiplier {self.noise_multiplier:.4g} on {_words(self.encoder)}"
 
 
@@ -59,15 +59,15 @@ class EncodedGaussian(Gaussian):
 class EncodedStudent:
     """Independent Student t noise in each coordinate of a sum of updates that were clipped and encoded.
 
-    What it costs hangs on the coordinates in which two codes differ and by how much, which for codes of -a, 0
-    and a are few cases: `fedprivacy.accounting.encoded` has the proof. At the same epsilon its variance is
+    Its cost depends on the coordinates in which two codes differ and on the differences, which are few cases
+    for codes of -a, 0 and a (proof: `fedprivacy.accounting.encoded`). At the same epsilon its variance is
     larger: against moves that are small in each coordinate, nu (nu + 1)/((nu - 2)(nu + 3)) times that of
     Gaussian noise, 1.071 for 9 degrees of freedom.
 
     Args:
         clipping_norm: C.
         noise_multiplier: z, the noise's standard deviation / C, like that of Gaussian noise; 0 means
-            noise that is still to be found.
+            noise before calibration.
         degrees: nu, of freedom, from 3.
         encoding: "signs" or "top-k"; as `Encoder` has it, with what follows.
         coordinates: As `Encoder` has it.
@@ -111,6 +111,7 @@ class EncodedStudent:
     @property
     def scale(self) -> float:
         """The scale of the Student t noise."""
+        # A standard Student t variable of nu degrees has variance nu/(nu - 2).
         return self.standard_deviation * math.sqrt((self.degrees - 2) / self.degrees)
 
     def draw(self, dimension: int, stream: np.random.Generator) -> NDArray[np.float64]:
@@ -126,14 +127,14 @@ class EncodedStudent:
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return (
             f"Student t noise of {self.degrees:g} degrees, multiplier {self.noise_multiplier:.4g}, "
             f"on {_words(self.encoder)}"
         )
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one release costs, as the accountant reads it."""
+        """The event of one release, as the accountant reads it."""
         return EncodedStudentDpEvent(self.noise_multiplier, self.degrees, self.coordinates, self.dimension)
 
     def with_noise(self, noise_multiplier: float) -> EncodedStudent:

@@ -17,16 +17,16 @@ MOST_LEVELS = 1000
 
 @dataclass(frozen=True)
 class Encoder:
-    """A code of updates: a public, finite set of vectors of norm C at most.
+    """A code of updates: a public, finite set of vectors of norm at most C.
 
     - "signs": each coordinate is C/sqrt(d), -C/sqrt(d), or 0 where the update's is 0.
-    - "top-k": the k coordinates of the largest size, of equal ones the first, are C/sqrt(k) or -C/sqrt(k) and
-      all others 0; so is one of the k that is 0 in the update.
-    - "levels": each coordinate is rounded towards 0 to a multiple of C/(levels sqrt(d)), so that no norm
+    - "top-k": the k largest coordinates (of equal ones the first) become C/sqrt(k) or -C/sqrt(k), or 0 if
+      they are 0 in the update; all others become 0.
+    - "levels": each coordinate is rounded towards 0 to a multiple of C/(levels sqrt(d)), so no norm
       grows.
 
-    Whatever an update is, also one of zeros, what it becomes is in the book, and hangs on that update alone.
-    Signs and top-k forget the length of an update: a short one counts as much as a long one.
+    Every update, a zero one included, has a code in the book, which depends on that update alone. Signs and
+    top-k discard the length of an update: a short one counts as much as a long one.
 
     Source: the idea to map updates to a smaller set before the noise is that of Nasr, Shokri and Houmansadr
     2020 (arXiv 2007.11524), whose code rounds each coordinate to the nearest of a list of levels; these
@@ -35,7 +35,7 @@ class Encoder:
     Args:
         kind: One of `ENCODINGS`.
         clipping_norm: C.
-        coordinates: k, how many of a code are not 0 at most; d but for "top-k".
+        coordinates: k, the largest number of non-zero coordinates of a code; d except for "top-k".
         dimension: d, the numbers of an update.
         levels: Of "levels"; 0 for the others.
 
@@ -72,7 +72,7 @@ class Encoder:
 
     @property
     def size(self) -> float:
-        """a, the size of what is not 0 in a ternary code: C/sqrt(k), rounded down so that k a^2 <= C^2."""
+        """a, the size of a ternary code's non-zero coordinates: C/sqrt(k), rounded down to k a^2 <= C^2."""
         value = self.clipping_norm / math.sqrt(self.coordinates)
         while self.coordinates * Fraction(value) ** 2 > Fraction(self.clipping_norm) ** 2:
             value = math.nextafter(value, 0.0)
@@ -98,6 +98,7 @@ class Encoder:
                 f"{self.dimension} coordinates: they must have shape (clients, {self.dimension})."
             )
         if not self.ternary:
+            # Rounding towards 0 increases no norm, so codes keep the bound C of clipped updates.
             sizes = updates.abs()
             codes = torch.trunc(sizes / self.step) * self.step
             # Where the quotient was rounded up to a whole number.
@@ -111,6 +112,7 @@ class Encoder:
 
 def _largest(sizes: Tensor, count: int) -> Tensor:
     """Where the `count` largest of each row are, of equal ones the first; bool, shape (rows, columns)."""
+    # Ties go to the first coordinates, so that a code never has more than `count` non-zero ones.
     least = torch.kthvalue(sizes, sizes.shape[1] - count + 1, dim=1, keepdim=True).values
     above, equal = sizes > least, sizes == least
     room = count - above.sum(dim=1, keepdim=True)

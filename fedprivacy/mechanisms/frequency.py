@@ -75,7 +75,7 @@ class FrequencyOracle(ABC):
 
     @abstractmethod
     def support(self, reports: Reports) -> Counts:
-        """How many of the reports support each category, int64, shape (categories,).
+        """The number of reports that support each category, int64, shape (categories,).
 
         Supports of parts add up to that of the whole.
 
@@ -85,7 +85,7 @@ class FrequencyOracle(ABC):
 
     @abstractmethod
     def event(self) -> dp_accounting.DpEvent:
-        """What one report costs, as the accountant reads it."""
+        """The event of one report, as the accountant reads it."""
 
     def estimate(self, support: Counts, clients: int) -> Estimates:
         """Unbiased counts of each category, float64, shape (categories,); they may be negative.
@@ -136,7 +136,7 @@ class FrequencyOracle(ABC):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return f"epsilon {self.epsilon:.4g} a report"
 
     def _variances(self, clients: int, share: Any) -> Any:
@@ -166,7 +166,7 @@ def partly_told(epsilon: float) -> dp_accounting.DpEvent:
 
     For any two categories the privacy loss is 0 with probability 1/2, and else that of randomised response
     on a bit. The answers of k-ary randomised response do not distinguish two categories with probability
-    (k - 2)/(e^epsilon + k - 1): for k <= e^epsilon + 3 in no more than half of all cases, so that it tells
+    (k - 2)/(e^epsilon + k - 1): for k <= e^epsilon + 3 in no more than half of all cases, so that it reports
     at least as much, and dp_accounting has an event for it. That event is right under replace-one.
 
     Args:

@@ -25,8 +25,8 @@ class Gaussian:
 
     Args:
         clipping_norm: C, the L2 bound of one client's update.
-        noise_multiplier: z, the standard deviation of the noise divided by C; 0 stands for noise that is
-            still to be found, and states an event without privacy.
+        noise_multiplier: z, the standard deviation of the noise divided by C; 0 means noise before
+            calibration, and states an event without privacy.
 
     Raises:
         InputError: A value is negative or not finite, or C is 0.
@@ -63,7 +63,7 @@ class Gaussian:
         Raises:
             InputError: A value is out of range.
         """
-        # Exact for every epsilon; sqrt(2 ln(1.25/delta))/epsilon is proved for epsilon <= 1 alone, and gives
+        # Exact for every epsilon; sqrt(2 ln(1.25/delta))/epsilon is proved for epsilon <= 1 only, and gives
         # too little noise for large epsilon.
         noise = calibration.noise_multiplier(dp_accounting.GaussianDpEvent, epsilon, delta, adjacency)
         return cls(clipping_norm, noise)
@@ -107,7 +107,7 @@ class Gaussian:
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return f"noise multiplier {self.noise_multiplier:.4g}"
 
     def draw(self, dimension: int, stream: np.random.Generator, *, shares: int = 1) -> NDArray[np.float64]:
@@ -116,8 +116,8 @@ class Gaussian:
         Args:
             dimension: The number of coordinates.
             stream: The random stream of this release, and of no other.
-            shares: How many independent draws this one stands for: a sum of n draws of standard
-                deviation s is one draw of s * sqrt(n).
+            shares: The number of independent draws in this one: a sum of n draws of standard deviation s has
+                the distribution of one draw of s * sqrt(n).
         """
         # float64 throughout: float32 noise has wider gaps between its values, and adding it to weights in
         # float32 rounds much of it away. Floating-point gaps remain (Mironov 2012): see docs/sharp-edges.md.
@@ -126,13 +126,13 @@ class Gaussian:
         return noise
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one release costs, as the accountant reads it."""
+        """The event of one release, as the accountant reads it."""
         # Relative to C under every adjacency: the accountants double the sensitivity under replace-one.
         return dp_accounting.GaussianDpEvent(self.noise_multiplier)
 
     def summed_event(self, shares: int) -> dp_accounting.DpEvent:
         """The event of releasing the sum of `shares` noisy updates to an observer of the sum alone."""
-        # Accountants take no more noise than this; less noise is claimed than there is.
+        # Accountants accept no more noise than this. Stating less noise than there is keeps the bound valid.
         return dp_accounting.GaussianDpEvent(min(self.noise_multiplier * math.sqrt(shares), MAX_NOISE))
 
     def mu(self, adjacency: str) -> float:

@@ -67,7 +67,7 @@ class GeneralisedExponential:
         return 2 / self.epsilon * math.log(len(self.sensitivities) / self.beta)
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one choice costs, as the accountant reads it."""
+        """The event of one choice, as the accountant reads it."""
         return PureDpEvent(self.epsilon)
 
     def normalised(self, scores: ArrayLike) -> Vector:
@@ -130,7 +130,7 @@ class GeneralisedExponential:
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return (
             f"e times as likely for every {2 / self.epsilon:.4g} of score, in units of what one record can "
             f"change, of {len(self.sensitivities)} candidates"

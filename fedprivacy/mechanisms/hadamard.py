@@ -54,10 +54,10 @@ class HadamardResponse(FrequencyOracle):
         return 2 * rows + bits
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports agree with each category's column, int64, shape (categories,)."""
+        """The number of reports that agree with each category's column, int64, shape (categories,)."""
         checked = self._integers(reports, reports.ndim == 1, 2 * self.size, "reports must be 2 row + bit")
         counts = np.bincount(checked, minlength=2 * self.size).reshape(self.size, 2)
-        # Agreements less disagreements are the transform of zeros less ones told in each row.
+        # Agreements less disagreements are the transform of the reported zeros less ones in each row.
         difference = walsh_hadamard(counts[:, 0] - counts[:, 1])[: self.categories]
         return (difference + len(checked)) // 2
 

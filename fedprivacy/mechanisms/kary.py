@@ -48,12 +48,12 @@ class KaryRandomizedResponse(FrequencyOracle):
         return reports
 
     def support(self, reports: Reports) -> Counts:
-        """How often each category was reported, int64, shape (categories,)."""
+        """The number of reports of each category, int64, shape (categories,)."""
         checked = self._integers(reports, reports.ndim == 1, self.categories, "reports must be categories")
         return np.bincount(checked, minlength=self.categories)
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one report costs: k-ary randomised response, of which dp_accounting knows every loss.
+        """The event of one report: k-ary randomised response, which dp_accounting accounts for exactly.
 
         Right under replace-one, where two answers of a client are compared.
         """

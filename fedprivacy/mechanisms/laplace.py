@@ -42,7 +42,7 @@ class Laplace(AdditiveNoise):
         Args:
             values: Finite numbers, any shape: one release, whose L1 sensitivity is `sensitivity`.
             stream: The random stream of this release, and of no other.
-            shares: How many independent noises the one that is added stands for: the sum of n Laplace noises
+            shares: The number of independent noises in the added one: the sum of n Laplace noises
                 is the difference of two Gamma(n) variables.
 
         Raises:
@@ -73,7 +73,7 @@ class Laplace(AdditiveNoise):
         return -self.scale * math.log(chance)
 
     def event(self, adjacency: str) -> dp.DpEvent:
-        """What one release costs, as the accountant reads it, which doubles it under replace-one.
+        """The event of one release; under replace-one the accountant doubles its sensitivity.
 
         The event is that of one number. A vector of the same L1 sensitivity costs no more: moving coordinate
         after coordinate is group privacy, where the trade-off functions f and g of two steps give g(1 - f)
@@ -118,7 +118,7 @@ class DiscreteLaplace(AdditiveNoise):
         Args:
             values: Whole numbers of an integer type, any shape: one release.
             stream: The random stream of this release, and of no other.
-            shares: How many independent noises the one that is added stands for.
+            shares: The number of independent noises in the added one.
 
         Raises:
             InputError: The values are of another type or beyond 2^62, or `shares` is below 1.
@@ -162,7 +162,7 @@ class DiscreteLaplace(AdditiveNoise):
         return float(max(0, math.ceil(exact)))
 
     def event(self, adjacency: str) -> dp.DpEvent:
-        """What one release costs, as the accountant reads it; of a vector no more, as for `Laplace.event`.
+        """The event of one release; a vector costs no more, as for `Laplace.event`.
 
         The accountant doubles the event's sensitivity under replace-one. An odd sensitivity has no half: then
         the event states the epsilon alone, which for sensitivity 1 is all there is to say (the privacy loss

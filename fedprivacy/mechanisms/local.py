@@ -1,8 +1,8 @@
 """The mechanisms of one client's update by name.
 
-A new one is a class in a file of its own and its line in `LOCAL`: the keys of scenarios, the search for the
-best mechanism, comparisons and the report follow from that line.
-Nothing heavy is imported here, since a scenario is read without the accountants.
+A new mechanism is a class in its own file and a line in `LOCAL`: the keys of scenarios, the search for the
+best mechanism, comparisons and the report follow from that line. Scenarios are read without the accountants,
+so this module imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOCAL = {
 
 @runtime_checkable  # a stored plan's mechanism is checked against its annotation
 class LocalMechanism(Protocol):
-    """What a client does to its clipped update before anything leaves it: a frozen dataclass."""
+    """Interface of local mechanisms, which randomise a clipped update: a frozen dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
     name: ClassVar[str]
@@ -49,13 +49,13 @@ class LocalMechanism(Protocol):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
 
     def with_noise(self, noise: float, /) -> Self:
         """The same mechanism at another amount of noise; more is more private."""
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one message costs, as the accountant reads it."""
+        """The event of one message, as the accountant reads it."""
 
     def error(self, dimension: int) -> float:
         """Mean squared error of a message per coordinate, in units of C^2."""

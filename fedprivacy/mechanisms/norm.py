@@ -109,7 +109,7 @@ class NormMechanism:
         return {1: 2.0, 2: d + 1.0, math.inf: (d + 1) * (d + 2) / 3}[self.order] * self.scale**2
 
     def event(self, adjacency: str) -> dp_accounting.DpEvent:
-        """What one release costs, as the accountant reads it: in L1 it is the Laplace mechanism.
+        """The event of one release; in L1 it is the Laplace mechanism.
 
         Raises:
             InputError: The adjacency is none of the three.
@@ -118,6 +118,6 @@ class NormMechanism:
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         norm = "L-infinity" if self.order == math.inf else f"L{self.order:g}"
         return f"noise of mean {norm} norm {self.expected_norm:.4g}"

@@ -20,7 +20,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Cap:
-    """The parameters of PrivUnitG: a half space above a threshold, and how likely it is made.
+    """The parameters of PrivUnitG: a half space above a threshold, and its probability.
 
     Args:
         threshold: gamma; the cap is where a unit direction v has <v, output> >= gamma.
@@ -48,7 +48,7 @@ class Cap:
 
 
 def _cap(threshold: float, epsilon: float) -> Cap:
-    # p (1 - q) / (q (1 - p)) = e^epsilon is the most that two directions can differ in their densities.
+    # p (1 - q) / (q (1 - p)) = e^epsilon is the largest density ratio of two directions.
     q = float(ndtr(-threshold))
     odds = math.exp(epsilon + float(log_ndtr(-threshold)) - math.log1p(-q))
     return Cap(threshold, odds / (1 + odds))
@@ -70,8 +70,8 @@ def best_cap(epsilon: float, dimension: int) -> Cap:
 class PrivUnitG(PureMechanism):
     """PrivUnitG (Asi, Feldman and Talwar 2022, Algorithm 2) on the direction of an update.
 
-    The output is a standard normal vector, but for its part along the true direction, which lies
-    above a threshold more often than it should. The truncated normals are drawn by the inverse of
+    The output is a standard normal vector, except that its part along the true direction lies above a
+    threshold more often than a normal variable. The truncated normals are drawn by the inverse of
     their distribution function: a rejection loop with a limit of tries would not be epsilon-DP.
 
     Args:
@@ -116,7 +116,7 @@ class PrivUnitG(PureMechanism):
         coins, outputs = np.empty((len(units), 2)), np.empty(units.shape)
         for row, stream in zip(range(len(units)), streams, strict=True):
             if norms[row] == 0.0:
-                # No direction is preferred, and the message is as unlikely to tell 0 as anything else.
+                # A zero update has no direction, so a random one is as good as any other.
                 stream.standard_normal(out=units[row])
                 norms[row] = np.linalg.norm(units[row])
             stream.random(out=coins[row])
@@ -134,7 +134,7 @@ class PrivUnitG(PureMechanism):
             dimension: Of the directions.
         """
         cap = best_cap(self.epsilon, dimension)
-        # 1 - a coin lies in (0, 1], so that no quantile is infinite where it must not be.
+        # 1 - coin lies in (0, 1], so that no quantile is infinite.
         levels = 1.0 - coins[:, 1]
         above = -ndtri_exp(np.log(levels) + cap.log_tail)
         below = ndtri(levels * -math.expm1(cap.log_tail))
@@ -145,5 +145,6 @@ class PrivUnitG(PureMechanism):
         """Mean squared error of a message per coordinate, in units of C^2, for an update of norm C."""
         unit = dimension + (self.direction == "lifted")
         cap = best_cap(self.epsilon, unit)
-        # The coordinate that lifting adds, here 0, is left out again: it holds a normal of variance 1/mean^2.
+        # The coordinate added by lifting, here 0, is left out again: its message is a normal of variance
+        # 1/mean^2.
         return (cap.error(unit) - (unit - dimension) / cap.mean**2) / dimension

@@ -37,7 +37,7 @@ class PureMechanism(ABC):
         return cls(clipping_norm, 1.0)
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one message costs, as the accountant reads it."""
+        """The event of one message, as the accountant reads it."""
         return PureDpEvent(self.epsilon)
 
     def with_noise(self, noise: float) -> Self:
@@ -64,5 +64,5 @@ class PureMechanism(ABC):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return f"epsilon {self.epsilon:.4g} a message"

@@ -29,7 +29,7 @@ class Mechanism(Protocol):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
 
 
 _KINDS: tuple[type[Mechanism], ...] = (

@@ -64,11 +64,11 @@ class Selection:
         return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one choice costs, as the accountant reads it."""
+        """The event of one choice, as the accountant reads it."""
         return PureDpEvent(self.epsilon)
 
     def _below(self, scores: ArrayLike) -> Vector:
-        """How far each score lies below the best of its set, in scales of the noise: none above 0."""
+        """The distance of each score from the best of its set, in scales of the noise, at most 0."""
         given = np.asarray(scores)
         if given.ndim == 0 or given.shape[-1] == 0:
             raise InputError("scores: must hold at least one candidate along their last axis.")
@@ -125,7 +125,7 @@ class ExponentialMechanism(Selection):
         return _largest(self._below(scores), "gumbel", stream)
 
     def utility_bound(self, candidates: int, beta: float) -> float:
-        """How far the chosen score lies below the best at most, with probability 1 - beta.
+        """Bounds the gap between the chosen and the best score, with probability 1 - beta.
 
         (2 Du/epsilon) ln((k - 1)(1 - beta)/beta), which k - 1 candidates at just that distance attain: a
         little below the theorem's (2 Du/epsilon) ln(k/beta).
@@ -137,7 +137,7 @@ class ExponentialMechanism(Selection):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return f"e times as likely for every {self.scale:.4g} of score"
 
 
@@ -201,7 +201,7 @@ class NoisyMax(Selection):
         return _largest(self._below(scores), self.noise, stream)
 
     def utility_bound(self, candidates: int, beta: float) -> float:
-        """How far the chosen score lies below the best at most, with probability 1 - beta.
+        """Bounds the gap between the chosen and the best score, with probability 1 - beta.
 
         Attained by k - 1 candidates at just that distance, but for "laplace", where it is the union bound
         over them: (k - 1) e^-t (2 + t)/4 = beta at t scales, exact for two candidates.
@@ -213,7 +213,7 @@ class NoisyMax(Selection):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         kind = {"laplace": "Laplace", "gumbel": "Gumbel", "permute-and-flip": "exponential"}[self.noise]
         return f"{kind} noise of scale {self.scale:.4g} on every score"
 
@@ -243,7 +243,7 @@ def _gap(noise: Noise, candidates: int, beta: float) -> float:
 
 
 def _chance_of_worse(noise: Noise, t: float, candidates: int) -> float:
-    """That one of k - 1 candidates at distance t is chosen, not the best: the worst case at that distance."""
+    """The probability that one of k - 1 candidates at distance t beats the best: the worst case at t."""
     others, chance = candidates - 1, math.exp(-t)
     match noise:
         case "gumbel":

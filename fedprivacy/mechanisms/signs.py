@@ -15,7 +15,7 @@ from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.mechanisms.pure import PureMechanism
 
 Vector = NDArray[np.float64]
-# Coordinates are bounded by so many times C / sqrt(dimension); hardly one of a spread-out vector is cut.
+# Coordinates are cut at this multiple of C / sqrt(dimension), which few of a spread-out vector exceed.
 RANGE = 4.0
 
 
@@ -24,7 +24,7 @@ class SignBits(PureMechanism):
     """One bit a coordinate, each answered by randomised response (Warner 1965).
 
     A coordinate x in [-r, r], r = 4C/sqrt(dimension), becomes the sign + with probability
-    (1 + x/r)/2, and the sign is told truly with probability e^eps/(1 + e^eps). That is unbiased for
+    (1 + x/r)/2, and the true sign is reported with probability e^eps/(1 + e^eps). That is unbiased for
     coordinates within r. Those beyond are cut: an update with few large coordinates loses most of its
     length, which `error`, for directions at random, does not reveal.
 
@@ -44,7 +44,7 @@ class SignBits(PureMechanism):
         return cls(clipping_norm, 1.0, dimension)
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one message costs: `dimension` answers, composed."""
+        """The event of one message: `dimension` answers, composed."""
         return dp_accounting.SelfComposedDpEvent(PureDpEvent(self.epsilon), self.dimension)
 
     def randomise(self, update: Vector, stream: np.random.Generator) -> Vector:
@@ -79,5 +79,5 @@ class SignBits(PureMechanism):
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return f"epsilon {self.epsilon:.4g} a bit"

@@ -14,10 +14,10 @@ from scipy.stats import norm
 from fedprivacy.mechanisms.pure import PureMechanism
 
 Vector = NDArray[np.float64]
-# Rotated coordinates are bounded by so many of their standard deviations. It balances what quantising
-# costs (which grows with it) against what cutting costs.
+# Rotated coordinates are cut at this number of their standard deviations. It balances the error of
+# quantising, which grows with it, against the error of cutting.
 RANGE = 2.5
-# What cutting leaves of a normal coordinate on average: E[x cut(x)] / E[x^2].
+# The mean share of a normal coordinate that remains after cutting: E[x cut(x)] / E[x^2].
 UNCUT = 1 - 2 * float(norm.sf(RANGE))
 MAX_BITS = 20
 
@@ -27,15 +27,15 @@ class SQKR(PureMechanism):
     """Subsampled, quantised k-ary randomised response (Chen, Kairouz and Ozgur 2020, Section 3).
 
     The update is rotated by a random Hadamard transform, which spreads it out; b coordinates are drawn;
-    each is rounded at random to one of two values; and the word of b bits is told by randomised
-    response over 2^b words. These b bits are all that has to leave a client, since rotation and
+    each is rounded at random to one of two values; and the word of b bits is reported by randomised
+    response over 2^b words. Only these b bits leave a client, since rotation and
     coordinates come from randomness that client and server share, and are independent of the update.
-    Here what the server reads from them is computed on the client's side, and is what the simulation
-    sends: its distribution is the mechanism's, its size on the wire is not.
+    Here the client computes the server's reading of them and sends that: its distribution is the
+    mechanism's, its size on the wire is not.
 
-    Where the paper spreads an update by Kashin's representation, this rotates it at random and cuts
-    coordinates beyond 2.5 standard deviations, with the mean loss made good: half the work, and a
-    smaller error (quantisation range 2.5 instead of about 2.8).
+    The paper spreads an update by Kashin's representation. This code rotates it at random, cuts coordinates
+    beyond 2.5 standard deviations and corrects the mean loss: half the work, and a smaller error
+    (quantisation range 2.5 instead of about 2.8).
 
     Args:
         clipping_norm: C.
@@ -52,8 +52,8 @@ class SQKR(PureMechanism):
     def randomise(self, update: Vector, stream: np.random.Generator) -> Vector:
         """The server's reading of one client's message, float64, shape (dimension,).
 
-        It is unbiased but for what the cut takes: on average over rotations about nothing, since a rotated
-        vector has hardly a coordinate beyond it and the mean loss is made good.
+        It is unbiased except for the cut, whose mean over rotations is about 0: a rotated vector has few
+        coordinates beyond it, and the mean loss is corrected.
 
         Args:
             update: The clipped update, shape (dimension,).
@@ -62,8 +62,8 @@ class SQKR(PureMechanism):
         dimension = len(update)
         size = 1 << max(0, dimension - 1).bit_length()
         bits = self.bits(size)
-        # Signs, coordinates and the transform do not look at the update, so they cost nothing; only the word
-        # of bits below does.
+        # Signs, coordinates and the transform do not depend on the update, so they cost nothing; only the
+        # word of bits below does.
         flips = stream.integers(0, 2, size) * 2.0 - 1.0
         padded = np.zeros(size)
         padded[:dimension] = update

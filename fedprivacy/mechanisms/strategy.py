@@ -1,7 +1,7 @@
 """The strategy matrix of noise that is correlated over rounds: banded, and as good as its bands allow.
 
 A run that adds C^-1 Z to its sums x (Z independent normal rows) releases as much as C x + Z does, so privacy
-is that of C x, and accuracy that of A C^-1, where A says what becomes of sums: under SGD they add up. C is
+is that of C x, and accuracy that of A C^-1, where A maps released sums to models: under SGD they add up. C is
 
     C[t, s] = c[t - s] / n[s],   0 <= t - s < bands,   n[s] = |c[0], ..., c[min(bands, rounds - s) - 1]|
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import optimize, signal
 
 from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.combinations import MOST_WORK
+from fedprivacy.mechanisms.combinations import BANDS_CAN_BE_SEARCHED, Terms, refuse_broken
 
 Vector = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ class Strategy:
 
     @property
     def bands(self) -> int:
-        """How many diagonals of C are not zero."""
+        """The number of non-zero diagonals of C."""
         return len(self.coefficients)
 
     def scale(self, round: int) -> float:
@@ -73,7 +73,7 @@ class Strategy:
         return math.sqrt(math.fsum(value**2 for value in self.coefficients[:left].tolist()))
 
     def matrix(self) -> Vector:
-        """C, shape (rounds, rounds): to look at, and for tests."""
+        """C as a dense matrix, shape (rounds, rounds), for tests and inspection."""
         dense = np.zeros((self.rounds, self.rounds))
         for round in range(self.rounds):
             column = self.coefficients[: self.rounds - round] / self.scale(round)
@@ -114,15 +114,11 @@ def best_strategy(rounds: int, bands: int, momentum: float = 0.0) -> Strategy:
         momentum: Of the server's optimizer, in [0, 1).
 
     Raises:
-        InputError: `rounds` times `bands` is above `MOST_WORK`, or a number is out of range.
+        InputError: the search would take too long (`BANDS_CAN_BE_SEARCHED`), or a number is out of range.
     """
     if rounds < 1 or bands < 1 or not 0 <= momentum < 1:
         raise InputError(f"{rounds} rounds, {bands} bands, momentum {momentum}: out of range.")
-    if rounds * min(bands, rounds) > MOST_WORK:
-        raise InputError(
-            f"{bands} bands over {rounds} rounds: the search for a strategy takes at most {MOST_WORK:,} of "
-            "both multiplied. Take fewer bands."
-        )
+    refuse_broken(Terms(rounds=rounds, bands=bands), [BANDS_CAN_BE_SEARCHED])
     start = square_root(rounds, bands, momentum).coefficients
     start = start / start[0]
     if len(start) == 1:
@@ -130,7 +126,7 @@ def best_strategy(rounds: int, bands: int, momentum: float = 0.0) -> Strategy:
     applied, weights = workload(rounds, momentum), np.arange(rounds, 0, -1.0)
 
     def error(tail: Vector) -> tuple[float, Vector]:
-        """The logarithm of what is minimised, and its gradient (McKenna 2024)."""
+        """The logarithm of the objective, and its gradient (McKenna 2024)."""
         c = np.concatenate([[1.0], tail])
         with np.errstate(over="ignore", invalid="ignore"):
             g = signal.lfilter([1.0], c, applied)  # first column of A C^-1

@@ -1,12 +1,12 @@
-"""Sums of many vectors whose rounding does not grow with how many there are.
+"""Sums of many vectors with a rounding error that does not grow with their number.
 
-Vectors are added up plainly in blocks of `BLOCK`, and blocks with compensation: what each addition of two
-blocks rounds off is itself added up, and added at the end (Neumaier 1974; Ogita, Rump and Oishi 2005,
+Vectors are added up plainly in blocks of `BLOCK`, and blocks with compensation: the rounding error of each
+addition of two blocks is itself summed, and added at the end (Neumaier 1974; Ogita, Rump and Oishi 2005,
 algorithm 4.4). With u = 2^-53 and M the sum of the absolute addends the error is at most
 
     (BLOCK + 2) u M + 2 (n u)^2 M      for n addends below 2^31 (there, Proposition 4.5)
 
-of which the plain sum of a block makes BLOCK u M. A plain sum of all would err by up to n u M.
+where BLOCK u M is the error of the plain sum of a block. A plain sum of all would err by up to n u M.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BLOCK = 1024
 
 
 class RunningSum:
-    """A float64 sum of vectors that come one after the other.
+    """A float64 sum of vectors that arrive one by one.
 
     Args:
         length: Of each vector.
@@ -58,8 +58,8 @@ class RunningSum:
 def sum_of_rows(rows: Tensor) -> Tensor:
     """The sum of the rows of a matrix, float64, shape (columns,), on the CPU.
 
-    One function for the node that replies with a sum of formed updates and for the server that got each of
-    them.
+    Nodes that reply with a sum and the server that receives single updates use this one function, so both get
+    the same bits.
 
     Args:
         rows: float64, shape (rows, columns).

@@ -38,7 +38,7 @@ class _Unary(FrequencyOracle):
         return reports
 
     def support(self, reports: Reports) -> Counts:
-        """How many reports hold a 1 for each category, int64, shape (categories,)."""
+        """The number of reports with a 1 for each category, int64, shape (categories,)."""
         if reports.dtype != np.uint8 or reports.ndim != 2 or reports.shape[1] != self._width:
             raise InputError(
                 f"{self.title}: the reports must be bytes of shape (clients, {self._width}), "
@@ -61,7 +61,7 @@ class _Unary(FrequencyOracle):
 
 @dataclass(frozen=True)
 class SymmetricUnary(_Unary):
-    """SUE: each bit is told truly with probability e^(eps/2)/(e^(eps/2) + 1).
+    """SUE: each bit is reported truly with probability e^(eps/2)/(e^(eps/2) + 1).
 
     The basic one-time RAPPOR (Erlingsson, Pihur and Korolova 2014; Wang et al. 2017, Section 4.2). Two
     categories differ in two bits, each of which costs eps/2.
@@ -81,7 +81,7 @@ class SymmetricUnary(_Unary):
         return rounded_up(float(expit(-self.epsilon / 2)))
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one report costs: exactly two answers of randomised response at eps/2."""
+        """The event of one report: exactly two answers of randomised response at eps/2."""
         return dp_accounting.SelfComposedDpEvent(PureDpEvent(self.epsilon / 2), 2)
 
 
@@ -106,7 +106,7 @@ class OptimizedUnary(_Unary):
         return rounded_up(1 / (math.exp(self.epsilon) + 1))
 
     def event(self) -> dp_accounting.DpEvent:
-        """What one report costs.
+        """The event of one report.
 
         Two categories differ in two bits. Where these are equal, which is half of the time, they say
         nothing of the two; where not, the odds are e^eps.

@@ -17,16 +17,16 @@ ON_NODES = {
     "late": "still training, also alone, when federation.client_timeout (else timeout) was over",
     "not_finite": "the update was not finite: zero was answered for it",
     "dropped": "dropped out, by federation.dropout",
-    "retried": "pieces done again since their process had died",
+    "retried": "pieces repeated because their process died",
 }
 # Counted by the server, in clients of the node's message.
 OF_REPLIES = {
     "no_node": "no node serves the client's logical host: its node answered with an error, or was left out",
-    "contested": "several nodes say that they serve the client's logical host, so that it goes to none",
+    "contested": "several nodes claim the client's logical host, so none of them serves it",
     "no_answer": "no answer from the node, or none in federation.timeout",
     "node_error": "an error instead of the node's answer: it failed, refused or is gone",
-    "reply_shape": "the node's reply had not the parts or shapes that were asked for",
-    "reply_clients": "the node's reply named or counted other clients than were asked",
+    "reply_shape": "the node's reply lacked the requested parts or shapes",
+    "reply_clients": "the node's reply named or counted other clients than the request",
     "reply_not_finite": "the node's sum was not finite",
     "reply_too_large": "the node's sum was longer than that of clipped updates can be",
 }
@@ -59,7 +59,7 @@ class Faults:
 
     Args:
         counts: How many of each kind; those of which there are none may be left out.
-        first: Why the first of those that failed did, of which `REASON` characters are kept.
+        first: The reason of the first failure, cut to `REASON` characters.
 
     >>> (Faults({"late": 2}) + Faults({"late": 1, "raised": 1}, "client 3: no room")).by_kind
     {'raised': 1, 'late': 3}
@@ -69,7 +69,7 @@ class Faults:
     first: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError: there is no such kind."""
+        """Raises ValueError for an unknown kind."""
         unknown = self.counts.keys() - KINDS.keys()
         if unknown:
             raise ValueError(f"no kinds of faults: {sorted(unknown)}")
@@ -89,17 +89,17 @@ class Faults:
 
     @property
     def by_kind(self) -> dict[str, int]:
-        """The counts of which there are any, for a record."""
+        """The counts above 0, for a record."""
         return dict(self.counts)
 
     @property
     def zeroed(self) -> int:
-        """How many clients had an update that was not finite and answered with zero instead."""
+        """The number of clients whose update was not finite and was replaced by zero."""
         return self["not_finite"]
 
     @property
     def failed(self) -> int:
-        """How many clients failed."""
+        """The number of clients that failed."""
         return sum(self[kind] for kind in FAILED)
 
     def values(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from fedprivacy.plan.privacy_plan import Plan
 Arrays = dict[str, NDArray[Any]]
 Values = dict[str, Any]
 
-MOST = 2**31 - 1  # of what a message counts: rounds, clients, faults
+MOST = 2**31 - 1  # bound of a message's counts: rounds, clients, faults
 # What taking a damaged message apart may raise.
 DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 
@@ -283,12 +283,12 @@ def check_clients(
         Refusal: it does, of kind "clients".
     """
     if len(clients) > population:
-        raise Refusal(f"{len(clients)} {named} are asked for, of {population}", "clients")
+        raise Refusal(f"request for {len(clients)} {named}, there are {population}", "clients")
     if len(clients) and (clients.min() < 0 or clients.max() >= population):
-        raise Refusal(f"there are {named} 0 to {population - 1}, asked for others", "clients")
+        raise Refusal(f"request for unknown {named}: there are {named} 0 to {population - 1}", "clients")
     if host not in here or (clients % hosts != host).any():
         # A client that answered on two nodes would be counted by neither, and reuse its noise.
-        raise Refusal(f"{named} of host {host} are asked for; here live hosts {list(here)}", "clients")
+        raise Refusal(f"request for {named} of host {host}; this node has hosts {list(here)}", "clients")
     if not sorted_once(clients):
         # A client named twice would count twice in the sum, beyond the sensitivity.
         raise Refusal(f"the {named} of a request must be sorted and named once", "clients")

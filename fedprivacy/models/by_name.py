@@ -95,7 +95,7 @@ def flat_weights(module: nn.Module) -> NDArray[np.float32]:
 def unflatten(module: nn.Module, flat: Tensor) -> dict[str, Tensor]:
     """Views of a flat vector, shape (..., parameters), as the named parameters of a module.
 
-    Leading dimensions (one for each client, say) are kept in front of each parameter's shape.
+    Leading dimensions, for example one for each client, stay in front of each parameter's shape.
 
     Raises:
         ValueError: if the vector does not have as many entries as the module has parameters.
@@ -110,7 +110,7 @@ def unflatten(module: nn.Module, flat: Tensor) -> dict[str, Tensor]:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How well a model does on held-out records.
+    """Accuracy and loss of a model on held-out records.
 
     Args:
         loss: The mean cross-entropy.

@@ -100,7 +100,8 @@ def source_digest(options: Code, module: nn.Module) -> str:
         options: The scenario's model section.
         module: The factory's module at seed 0.
     """
-    printed = re.sub(r" at 0x[0-9a-f]+", "", str(module))  # where an object lies in memory says nothing
+    # An object's address in memory changes with every process.
+    printed = re.sub(r" at 0x[0-9a-f]+", "", str(module))
     digest = hashlib.blake2b(printed.encode(), digest_size=16)
     named = sys.modules[options.factory.partition(":")[0]]
     homes = {cls.__module__ for layer in module.modules() for cls in type(layer).__mro__}
@@ -115,7 +116,7 @@ def source_digest(options: Code, module: nn.Module) -> str:
 
 
 def _user_modules(start: Sequence[ModuleType]) -> Iterator[ModuleType]:
-    """These modules and all that their globals lead to, without installed and standard ones."""
+    """Yields these modules and all user modules reachable from their globals."""
     seen: set[str] = set()
     waiting = list(start)
     while waiting:

@@ -1,4 +1,9 @@
-"""From a scenario to the privacy plan that it asks for."""
+"""Builds the privacy plan of a scenario.
+
+There is one way to a plan: `plan_of` calibrates its noise, and `stored_plan` checks the noise of a stored
+plan against the scenario without reading any data. Facts that settings leave open (clients, parameters, the
+smallest client) come as `Facts`, from the data or from the stored plan.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,7 @@ from fedprivacy.io.tolerance import CLOSE
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.catalogue import ClipOnly, Mechanism
+from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.local import LOCAL, local_class
@@ -32,7 +38,7 @@ from fedprivacy.sampling.cohorts import (
     SeparatedSampling,
 )
 from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, Scenario
-from fedprivacy.scenario.data import FlwrDatasets, Npz
+from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy
 from fedprivacy.scenario.sections import AdamServer, MomentumServer, Privacy, Server
 from fedprivacy.training.model_spec import Blueprint, blueprint
@@ -40,7 +46,7 @@ from fedprivacy.training.model_spec import Blueprint, blueprint
 
 @dataclass(frozen=True)
 class Facts:
-    """What a plan needs to know of the data and the model beside the settings of its scenario.
+    """The facts of data and model that a plan needs beside its scenario's settings.
 
     Args:
         population: The number of clients.
@@ -56,12 +62,11 @@ class Facts:
 def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
     """The plan of a scenario, calibrated where the scenario gives an epsilon.
 
-    With unit "example" the data are loaded: how many records clients have matters.
+    With unit "example" the data are loaded, since the plan depends on record counts.
 
     Args:
-        scenario: What is asked for.
-        model: Its model, where it has been made before; some mechanisms depend on how many parameters
-            it has.
+        scenario: The scenario of the run.
+        model: Its model, if already made; some mechanisms depend on its number of parameters.
 
     Raises:
         UnsupportedEvent: if no accountant answers for this sampler and adjacency.
@@ -80,21 +85,21 @@ def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
 
 
 def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
-    """The plan of a scenario at the noise of a stored plan, without a look at the data.
+    """The plan of a scenario at the noise of a stored plan, without reading the data.
 
-    What the settings leave open (clients and records of a file, parameters of a model) is taken from the
-    stored plan. Of `mechanism = "auto"` any candidate is taken: which of them errs least is no matter of
+    Facts that the settings leave open (clients and records of a file, parameters of a model) come from the
+    stored plan. For `mechanism = "auto"` any candidate is accepted: the choice by least error does not affect
     privacy.
 
     Args:
-        scenario: What was asked for.
-        stored: The plan that a record says it ran by.
+        scenario: The scenario of the run.
+        stored: The plan in the run's record.
 
     Raises:
-        InputError: its noise is not what the scenario's epsilon asks for.
+        InputError: its noise is not that of the scenario's epsilon.
     """
     privacy, mechanism = scenario.privacy, stored.mechanism
-    settled = None if isinstance(scenario.data, Npz | FlwrDatasets) else scenario.population
+    settled = None if isinstance(scenario.data, FileData) else scenario.population
     dimension = getattr(mechanism, "dimension", 0)
     population = stored.population if settled is None else settled
     facts = Facts(population, lambda: dimension, lambda: stored.least_records or 1)
@@ -113,7 +118,7 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
     stated = getattr(mechanism, noise)
     plan = replace(plan, mechanism=replace(stored_mechanism, **{noise: stated}))
     spent = plan.spent().epsilon
-    # Where a mechanism cannot spend all that it may, or epsilon is steep in its noise, calibration decides.
+    # Calibration decides if a mechanism cannot spend its whole budget, or epsilon is steep in its noise.
     if not math.isclose(spent, privacy.epsilon, rel_tol=CLOSE):
         least = getattr(plan.calibrate(privacy.epsilon).mechanism, noise)
         if not math.isclose(stated, least, rel_tol=CLOSE):
@@ -125,7 +130,7 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
 
 
 def _facts(scenario: Scenario, model: Blueprint | None) -> Facts:
-    """What the data and the model say."""
+    """Reads the facts of data and model."""
     return Facts(
         scenario.population,
         lambda: dimension_of(scenario, model),
@@ -134,11 +139,11 @@ def _facts(scenario: Scenario, model: Blueprint | None) -> Facts:
 
 
 def _with_room(plan: Plan, privacy: Privacy) -> Plan:
-    """The plan, once its noise is found to have room for what the clipping norm is adapted by.
+    """The plan, after checking that its noise leaves room for the count of adaptive clipping.
 
-    Where the scenario does not say how noisy the count is, its noise is a twentieth of the mean cohort, as
-    Andrew et al. 2021 have it, but at least z: there always is room, and updates get at most 2/sqrt(3) z. The
-    noise multiplier z of both together does not depend on it.
+    The default noise of the count is a twentieth of the mean cohort, as in Andrew et al. 2021, but at least
+    z. Then there is always room, and updates get at most 2/sqrt(3) z. The joint noise multiplier z does not
+    depend on it.
     """
     adaptive = plan.adaptive
     if adaptive is None:
@@ -160,10 +165,10 @@ def candidates_of(scenario: Scenario, model: Blueprint | None = None) -> list[Ca
 
 
 def check_sizes(plan: Plan, sizes: NDArray[np.int64]) -> None:
-    """Refuses a plan for records of which clients have others than it was made for.
+    """Refuses a plan for clients with other record counts than it was made for.
 
     Args:
-        plan: What the clients agreed to.
+        plan: The clients' agreed plan.
         sizes: The records that each of them has, shape (population,).
 
     Raises:
@@ -172,7 +177,7 @@ def check_sizes(plan: Plan, sizes: NDArray[np.int64]) -> None:
     if plan.unit != "example":
         return
     records, least = int(sizes.sum()), int(sizes.min())
-    if plan.delta is not None and plan.delta * records >= 1:
+    if plan.delta is not None and publishes_one(plan.delta, records):
         raise InputError(
             f"privacy.delta = {plan.delta:g}: must be below 1/(number of records) = 1/{records} "
             f"= {1 / records:.3g}, as the clients have {records:,} records; {0.1 / records:.0e} is usual."
@@ -184,7 +189,7 @@ def check_sizes(plan: Plan, sizes: NDArray[np.int64]) -> None:
 
 
 def batches_of(scenario: Scenario) -> Batches:
-    """What draws the batches of a client."""
+    """The sampler of a client's batches."""
     training = scenario.training
     if isinstance(training, PoissonTraining):
         return PoissonBatches(training.steps, training.rate, training.batch_size)
@@ -202,12 +207,12 @@ def dimension_of(scenario: Scenario, model: Blueprint | None = None) -> int:
 
 
 def _people(scenario: Scenario) -> Population:
-    """The data, or of those on nodes what everybody knows: the same plan for the server and for each node."""
+    """The data, or public knowledge of data on nodes, which gives server and nodes the same plan."""
     return known(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
 
 
 def _without_noise(scenario: Scenario, facts: Facts) -> Plan:
-    """The plan before it is calibrated: the noise is the scenario's where it gives one."""
+    """The plan before calibration, with the scenario's noise if it sets one."""
     privacy = scenario.privacy
     batches = batches_of(scenario) if privacy.unit == "example" else None
     by_size = batches is not None and batches.by_size
@@ -223,6 +228,8 @@ def _without_noise(scenario: Scenario, facts: Facts) -> Plan:
         max_participations=privacy.max_participations,
         noise_draw=privacy.noise_draw,
         batches=batches,
+        # With batches of fixed size a record of the smallest client is drawn most often, so it sets the
+        # guarantee.
         least_records=facts.least_records() if by_size else None,
     )
 
@@ -258,7 +265,7 @@ def _mechanism(scenario: Scenario, facts: Facts) -> Mechanism | None:
 
 
 def _momentum(server: Server) -> float:
-    """How much of its last step the server's optimizer keeps; Adam as if its denominator stood still."""
+    """The server optimizer's momentum; for Adam beta1, as if its denominator were constant."""
     if isinstance(server, MomentumServer):
         return server.momentum
     return server.beta1 if isinstance(server, AdamServer) else 0.0

@@ -1,4 +1,4 @@
-"""Which local mechanism tells most for a budget: every candidate, calibrated, predicted and measured."""
+"""Search for the local mechanism with the least error: candidates calibrated and measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedprivacy.mechanisms.local import LOCAL, LocalMechanism, local_class
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.randomness.streams import Streams
 
-_MEASURED_NUMBERS = 500_000  # drawn for a measurement, over all its messages
+_MEASURED_NUMBERS = 500_000  # numbers drawn for a measurement, over all its messages
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Candidate:
 
     Args:
         mechanism: Its name.
-        noise: How much noise the budget asks for, in words; None where it cannot be had.
+        noise: The amount of noise at this budget, in words; None if it is impossible.
         predicted_error: Mean squared error per coordinate of one message of an update of norm C, in
             units of C^2, by formula.
         measured_error: The same, over drawn messages of random directions.
-        chosen: Whether it is the one.
-        reason: Why it cannot be had.
+        chosen: Whether it was selected.
+        reason: The reason if it is impossible.
     """
 
     mechanism: str
@@ -44,13 +44,13 @@ class Candidate:
         return asdict(self)
 
 
-@lru_cache(maxsize=64)  # a run asks for its plan, and for the candidates that it was chosen from
+@lru_cache(maxsize=64)  # a run needs its plan, and later the candidates that it was chosen from
 def calibrated(plan: Plan, epsilon: float, dimension: int, direction: str) -> Mapping[str, Plan | str]:
-    """For each candidate the plan with it at (epsilon, the plan's delta), or why there is none.
+    """The plan of each candidate at (epsilon, the plan's delta), or the reason for none.
 
     Args:
         plan: A local plan; its mechanism gives the clipping norm.
-        epsilon: What the whole run may cost.
+        epsilon: The budget of the whole run.
         dimension: The length of an update.
         direction: How PrivUnitG makes a direction of an update.
     """
@@ -68,16 +68,16 @@ def best(plans: Mapping[str, Plan | str], dimension: int) -> Plan:
     """The plan whose messages have the least predicted error.
 
     Raises:
-        InputError: if no candidate can be had.
+        InputError: if no candidate is possible.
     """
     possible = [plan for plan in plans.values() if isinstance(plan, Plan)]
     if not possible:
-        raise InputError(f"no local mechanism can be had: {next(iter(plans.values()))}")
+        raise InputError(f"no local mechanism is possible: {next(iter(plans.values()))}")
     return min(possible, key=lambda plan: _mechanism(plan).error(dimension))
 
 
 def described(plans: Mapping[str, Plan | str], dimension: int) -> list[Candidate]:
-    """All candidates, with what they promise and what they do."""
+    """All candidates, with their predicted and measured errors."""
     chosen = best(plans, dimension)
     rows = []
     for name, plan in plans.items():

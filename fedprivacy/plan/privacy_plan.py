@@ -22,6 +22,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.catalogue import MECHANISMS, Central, ClipOnly, Mechanism
+from fedprivacy.mechanisms.combinations import RULES, RULES_OF_WHOLE_PLANS, Terms, refuse_broken
 from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.encoding import Encoder
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -35,7 +36,7 @@ MOST = 10**9  # of anything that a plan counts or measures, as scenarios have it
 
 @dataclass(frozen=True)
 class Plan:
-    """Who is protected how: everything that determines the privacy of a run, and nothing else.
+    """The privacy plan of a run: everything that determines its privacy, and nothing else.
 
     Args:
         trust: Who adds the noise: "none", "local" (each client) or "central" (the server).
@@ -67,63 +68,39 @@ class Plan:
     least_records: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises InputError: a cap on answers where the server, not the clients, would have to keep it."""
-        if self.max_participations is not None and self.trust != "local":
-            raise InputError(f'max_participations has no effect under trust "{self.trust}": leave it out.')
-        combination = (self.trust, self.adjacency, self.noise_draw)
-        if isinstance(self.mechanism, PureMechanism) and combination != ("local", "replace-one", "client"):
-            # Its event is an answer replaced by any other; a zeroed update is a replaced one, not a lost one.
-            raise InputError(
-                f"{self.mechanism.name} protects single messages of clients under trust local and "
-                'replace-one adjacency, each with a draw of its own (noise_draw = "client").'
-            )
-        if (self.unit == "example") != (self.batches is not None):
-            raise InputError(
-                'unit = "example" says how batches of records are drawn, and no other unit does.'
-            )
-        if self.unit == "example" and not isinstance(self.mechanism, Gaussian | ClipOnly | None):
-            raise InputError(f"{self.mechanism.name} randomises messages of clients, not steps on records.")
+        """Raises InputError: with every rule of `combinations` that the plan breaks."""
+        refuse_broken(self.terms, (*RULES, *RULES_OF_WHOLE_PLANS))
 
-        adaptive = self.adaptive
-        if adaptive is not None and (self.trust, self.unit) != ("central", "client"):
-            raise InputError(f"{adaptive.name} is for updates of clients under trust central.")
-        self._check_separation()
-        if isinstance(self.mechanism, EncodedGaussian) and self.unit != "client":
-            raise InputError(f"{self.mechanism.name} is for updates of clients.")
-        if isinstance(self.mechanism, EncodedStudent) and self.trust != "central":
-            raise InputError(f"{self.mechanism.name} is the noise of a server under trust central.")
-
-    def _check_separation(self) -> None:
-        """Refuses answers that lie no further apart than the noise is made for."""
-        sampler, mechanism = self.sampler, self.mechanism
-        if isinstance(sampler, SeparatedSampling):
-            if sampler.cohort < 1 or sampler.separation < 1:
-                raise InputError("a cohort and a separation are at least 1.")
-            if sampler.cohort * sampler.separation > self.population:
-                raise InputError(
-                    f"{sampler.separation} cohorts of {sampler.cohort} clients are more than there are, "
-                    f"{self.population}: somebody would have to answer twice in {sampler.separation} rounds."
-                )
-            if (self.trust, self.unit, self.adjacency) == ("central", "client", "add-remove"):
-                # One client more or less changes when the others come, and which noise they share.
-                raise InputError("separated clients have no accountant under add-remove; take zero-out.")
-        if not isinstance(mechanism, BandedGaussian):
-            return
-        if (self.trust, self.unit) != ("central", "client"):
-            raise InputError(f"{mechanism.name} is for updates of clients under trust central.")
-        if mechanism.bands > self.separation or not self.rounds <= mechanism.rounds:
-            raise InputError(
-                f"{mechanism.name} with {mechanism.bands} bands over {mechanism.rounds} rounds is for no "
-                f"more rounds, and for clients that answer at most once in {mechanism.bands} of them."
-            )
+    @property
+    def terms(self) -> Terms:
+        """The plan in plain values, as its rules read it: mechanisms under the names of scenarios."""
+        sampler, mechanism, banded = self.sampler, self.mechanism, self.banded
+        return Terms(
+            trust=self.trust,
+            unit=self.unit,
+            adjacency=self.adjacency,
+            population=self.population,
+            rounds=self.rounds,
+            sampling=sampler.name,
+            cohort=getattr(sampler, "cohort", None),
+            separation=sampler.separation if isinstance(sampler, SeparatedSampling) else None,
+            mechanism=_name_in_scenarios(mechanism),
+            noise_draw=self.noise_draw,
+            max_participations=self.max_participations,
+            batches=None if self.batches is None else self.batches.name,
+            encoding=None if self.encoder is None else self.encoder.kind,
+            clipping_quantile=None if self.adaptive is None else self.adaptive.quantile,
+            bands=None if banded is None else banded.bands,
+            noise_rounds=None if banded is None else banded.rounds,
+        )
 
     @property
     def separation(self) -> int:
-        """In how many rounds in a row a client is asked at most once; 1 where it may be in each."""
+        """The number of consecutive rounds with at most one participation of a client; else 1."""
         return self.sampler.separation if isinstance(self.sampler, SeparatedSampling) else 1
 
     def charged(self, rounds: int) -> int:
-        """How many releases so many rounds cost each client: those that it may be in."""
+        """The number of releases that a client is charged for: the rounds that it may participate in."""
         return math.ceil(rounds / self.separation)
 
     @property
@@ -133,7 +110,7 @@ class Plan:
 
     @property
     def encoder(self) -> Encoder | None:
-        """What clients encode their clipped updates by, or None where they do not."""
+        """The encoder of clients' clipped updates, or None."""
         mechanism = self.mechanism
         return mechanism.encoder if isinstance(mechanism, EncodedGaussian | EncodedStudent) else None
 
@@ -149,20 +126,20 @@ class Plan:
             norm: The clipping norm of the round, where the plan's changes, else None.
 
         Raises:
-            InputError: a norm is missing, or there is one though the plan's stands, or it is none.
+            InputError: a norm is missing, or given though the plan's is fixed, or not valid.
         """
         if (norm is None) != (self.adaptive is None):
             raise InputError(
                 "the clipping norm of the round is missing, and the plan's changes"
                 if norm is None
-                else "another clipping norm is asked for, and the plan's does not change"
+                else "the request has another clipping norm, and the plan's does not change"
             )
         if self.adaptive is None or norm is None:
             return self
         return dataclasses.replace(self, mechanism=dataclasses.replace(self.adaptive, clipping_norm=norm))
 
     def answer_length(self, parameters: int) -> int:
-        """How many numbers a client's answer has: those of an update, and a bit where the norm changes."""
+        """The length of a client's answer: the update's, and one bit under adaptive clipping."""
         return parameters + (self.adaptive is not None)
 
     @property
@@ -172,12 +149,12 @@ class Plan:
 
     @property
     def noise_multiplier(self) -> float | None:
-        """z = noise standard deviation / C, or None where there is no noise."""
+        """z = noise standard deviation / C, or None without noise."""
         return self.mechanism.noise_multiplier if isinstance(self.mechanism, Central) else None
 
     @property
     def noise_words(self) -> str | None:
-        """How much noise there is, in words, or None where there is none."""
+        """The amount of noise in words, or None without noise."""
         mechanism = self.randomiser or self.step_noise or self.central_noise
         return None if mechanism is None else mechanism.words
 
@@ -188,7 +165,7 @@ class Plan:
 
     @property
     def randomiser(self) -> LocalMechanism | None:
-        """What each client does to its message, or None if it does nothing."""
+        """The local mechanism of each client, or None."""
         mechanism = self.mechanism
         if self.trust != "local" or self.unit != "client" or isinstance(mechanism, ClipOnly | EncodedStudent):
             return None
@@ -202,7 +179,7 @@ class Plan:
 
         Returns:
             None where there is no such noise, or none of known size: it is in the steps, or not Gaussian, or
-            correlated over rounds, of which no single one says how much it is.
+            correlated over rounds, where no single round determines the amount.
         """
         if self.banded is not None:
             return None
@@ -226,11 +203,11 @@ class Plan:
     def release_event(self) -> dp_accounting.DpEvent:
         """The event of one release.
 
-        Central: the noisy sum of a sampled cohort, as seen by whoever does not see the cohort; of noise that
-        is correlated over rounds what one answer costs, in all rounds that share its noise.
-        Local: one client's noisy message, as seen by the server that chose the client: unsampled.
-        Of records: a round of a client that takes part, and is no smaller than any; who takes part amplifies
-        nothing, since the records of a client come and go together.
+        Central: the noisy sum of a sampled cohort, for an observer that does not see the cohort. With noise
+        correlated over rounds: one participation, in all rounds that share its noise.
+        Local: one client's noisy message, without amplification, since the server chose the client.
+        Unit "example": a round of a participating client of the smallest size. The cohort amplifies nothing,
+        since all records of a client are in or out of it together.
         """
         if self.trust == "none" or self.mechanism is None:
             return dp_accounting.NonPrivateDpEvent()
@@ -246,7 +223,7 @@ class Plan:
 
     @property
     def answers(self) -> int:
-        """How often a client may answer at most, which is what it is charged for."""
+        """The most participations of a client, for which it is charged."""
         rounds = self.charged(self.rounds)
         return rounds if self.max_participations is None else min(self.max_participations, rounds)
 
@@ -267,20 +244,21 @@ class Plan:
             return dataclasses.replace(self, mechanism=mechanism.with_noise(multiplier)).event()
 
         if isinstance(mechanism, PureMechanism):
-            most = make_event(1 / MAX_EPSILON)  # no message tells more, whatever the budget
+            most = make_event(1 / MAX_EPSILON)  # a further budget makes no message more accurate
             if accounted(most, delta, self.adjacency).epsilon <= epsilon:
                 return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(1 / MAX_EPSILON))
         noise = least_noise(make_event, epsilon, delta, self.adjacency)
         return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(noise))
 
     def refusal(self, requested: Plan) -> str | None:
-        """Why a client that holds this plan refuses to serve a server that asks for another one."""
+        """The reason for which a client with this plan refuses a request for another one."""
         differences = [
-            f"{field.name}: asked {getattr(requested, field.name)!r}, agreed {getattr(self, field.name)!r}"
+            f"{field.name}: requested {getattr(requested, field.name)!r}, "
+            f"agreed {getattr(self, field.name)!r}"
             for field in dataclasses.fields(self)
             if getattr(requested, field.name) != getattr(self, field.name)
         ]
-        return f"the server asks for another plan ({'; '.join(differences)[:1000]})" if differences else None
+        return f"the request has another plan ({'; '.join(differences)[:1000]})" if differences else None
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a JSON object."""
@@ -311,6 +289,15 @@ class Plan:
             raise InputError(f"not a privacy plan: {type(error).__name__}: {str(error)[:500]}") from error
 
 
+def _name_in_scenarios(mechanism: Mechanism | None) -> str | None:
+    """Returns the `privacy.mechanism` that a plan's mechanism has in scenarios."""
+    if isinstance(mechanism, Gaussian):
+        return Gaussian.name
+    if isinstance(mechanism, EncodedStudent):
+        return "student-t"
+    return None if mechanism is None else mechanism.name
+
+
 def _from_kinds(kinds: Mapping[str, Any], data: Any) -> Any:
     """The sampler, batches or mechanism that a table names."""
     values = dict(data)
@@ -323,7 +310,7 @@ _hints = cache(get_type_hints)  # a comparison is checked plan by plan
 
 
 def _check_types(kind: Any, values: Mapping[str, Any]) -> None:
-    """That numbers are numbers, and of a size that scenarios have: dataclasses take anything."""
+    """Checks types and sizes of numbers, which dataclasses do not check."""
     for name, hint in _hints(kind).items():
         if name not in values or get_origin(hint) is ClassVar:
             continue

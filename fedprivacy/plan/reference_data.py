@@ -1,4 +1,4 @@
-"""Public records that defences in training read: that there are some."""
+"""Checks that public records exist for the defences that read them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fedprivacy.scenario import Scenario
 
 
 def check_references(scenario: Scenario, people: Population) -> None:
-    """That there are public records for the defences that read them, where a game has taken its targets.
+    """Checks that public records remain for the defences after a game has taken its targets.
 
     Args:
         scenario: Which defences there are.

@@ -17,19 +17,19 @@ from fedprivacy.data.datasets import Dataset, digits, purchase_like, synthetic
 from fedprivacy.data.scaling import Scaling, moments
 from fedprivacy.errors import InputError
 from fedprivacy.population.partition import Partition, by_user, dirichlet, fixed_records, iid, one_per_example
-from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
+from fedprivacy.scenario.data import Digits, FileData, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile
 from fedprivacy.scenario.on_nodes import OnNodes
 
-Options = Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets
+Options = Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets | TableFile
 
 
 @dataclass(frozen=True)
 class Population:
-    """One array of records, and who owns which of them.
+    """One array of records, with the owner of each.
 
-    `test_owned` is whether test records belong to clients too, or may: only a file that names the users of
-    both parts can reveal where users are the clients. `judged` are the targets of a membership game, which no
-    defence may look at.
+    `test_owned`: whether test records belong to clients, or may; if users are the clients, only a file that
+    names the users of both parts can show that they do not. `judged`: the targets of a membership game, which
+    no defence may read.
     """
 
     dataset: Dataset
@@ -52,12 +52,12 @@ class Population:
         return digest.hexdigest()
 
     def tests_clients(self, where: str) -> bool:
-        """Whether the accuracy on a held-out part (`held_out`) is a matter of the clients' records."""
+        """Whether the accuracy on a held-out part (`held_out`) depends on clients' held-out records."""
         return where == "test" and self.test_owned
 
     @property
     def references(self) -> NDArray[np.int64]:
-        """The numbers of the public records, of a game those that are no targets: what a defence may use."""
+        """The indices of the public records that a defence may use; in a game without its targets."""
         public = self.partition.public
         return public if self.judged is None else np.setdiff1d(public, self.judged)
 
@@ -79,12 +79,12 @@ def population(options: Options | OnNodes) -> Population:
             'data.name = "on-nodes": the records of this scenario are on nodes, and not here. It runs over '
             "SuperNodes that were given them (docs/nodes.md): fedprivacy run SCENARIO --engine superlink"
         )
-    return _population(options, npz.stamp(options.file) if isinstance(options, Npz | FlwrDatasets) else None)
+    return _population(options, npz.stamp(options.file) if isinstance(options, FileData) else None)
 
 
 @lru_cache(maxsize=2)
 def _population(options: Options, stamp: tuple[str, int, int] | None) -> Population:
-    if isinstance(options, Npz | FlwrDatasets):
+    if isinstance(options, FileData):
         return _from_file(options)
     data = _generated(options)
     partition = _deal(options, data.y, None)
@@ -94,7 +94,7 @@ def _population(options: Options, stamp: tuple[str, int, int] | None) -> Populat
     return Population(replace(data, x=scaling(data.x), x_test=scaling(data.x_test)), partition)
 
 
-def _from_file(options: Npz | FlwrDatasets) -> Population:
+def _from_file(options: Npz | FlwrDatasets | TableFile) -> Population:
     path, facts = options.file, options.facts
     y, y_test = (npz.array(path, name).astype(np.int64) for name in ("y_train", "y_test"))
     users = npz.array(path, "user_train") if options.partition == "by-user" else None
@@ -113,6 +113,7 @@ def _from_file(options: Npz | FlwrDatasets) -> Population:
             yield rows if columns is None else rows[:, list(columns)]
             start += len(block)
 
+    # Only public records: a mean or deviation of clients' records would be an uncharged release.
     scaling = _scaling(options, columns, public)
     x, x_test = (storage.records(path, name, scaling) for name in ("x_train", "x_test"))
     classes = facts.classes(options.classes)
@@ -131,7 +132,7 @@ def _scaling(
     public: Callable[[], Iterable[NDArray[Any]]],
 ) -> Scaling:
     """The scaling of a scenario; `public` gives the used columns of the records that no client owns."""
-    fill = isinstance(options, Npz | FlwrDatasets) and options.missing == "zero"
+    fill = isinstance(options, FileData) and options.missing == "zero"
     plain = Scaling(options.scaling, columns, fill)
     if options.scaling == "bounds":
         low, high = np.array(options.low, np.float64), np.array(options.high, np.float64)

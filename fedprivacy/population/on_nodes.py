@@ -55,8 +55,8 @@ def of_node(options: OnNodes, path: str, here: Ids, *, exact: bool) -> Populatio
         options: The agreed section.
         path: The node's own file.
         here: The clients that live on the node, sorted.
-        exact: Whether each has to have just as many records as agreed. Where a record more or less is what is
-            hidden, and must not be called.
+        exact: Whether each must have exactly the agreed number of records. False under add-remove of records,
+            where a refusal would reveal a record.
 
     Raises:
         NpzError: if the file does not fit what was agreed.

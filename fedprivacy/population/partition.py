@@ -73,7 +73,7 @@ def by_user(users: NDArray[Any], *, public_fraction: float, seed: int) -> Partit
 
     Args:
         users: The user of each record, whole numbers or text, shape (records,).
-        public_fraction: The share of the users who are no clients.
+        public_fraction: The share of the users that are not clients.
         seed: Draws the public users.
     """
     names, user_of = np.unique(users, return_inverse=True)
@@ -106,7 +106,7 @@ def dirichlet(
     q ~ Dirichlet(alpha * p), with p the labels' shares of all records, and then that many records of
     each label, without replacement. All clients have the same number of records up to one, hence
     none is empty. Once a label has run out, its share goes to the others, so the last clients get
-    what is left.
+    the remaining records.
 
     Args:
         labels: The label of each record, shape (records,).
@@ -139,12 +139,12 @@ def dirichlet(
 def _counts(
     shares: NDArray[np.float64], left: Index, size: int, stream: np.random.Generator
 ) -> NDArray[np.int64]:
-    """`size` records by label, drawn by `shares`, no more of a label than there are left."""
+    """Draws `size` records by label with the probabilities `shares`, limited to those remaining."""
     counts = np.zeros_like(left)
     while (missing := size - int(counts.sum())) > 0:
         room = left - counts
         open_shares = np.where(room > 0, shares, 0.0)
-        if not open_shares.sum() > 1e-12:  # all that this client would have is gone
+        if not open_shares.sum() > 1e-12:  # none of this client's labels has records left
             open_shares = room.astype(np.float64)
         counts += np.minimum(stream.multinomial(missing, open_shares / open_shares.sum()), room)
     return counts

@@ -1,16 +1,16 @@
-"""One root seed, and from it a stream of its own for each purpose, round and client.
+"""Random streams of a simulation: one for each purpose, round and client, from one root seed.
 
-Noise is keyed by the run as well: two runs with one seed share their cohorts, so that they can be
-compared in pairs, but never their noise, which an observer of both could take away, nor the batches
-whose draw amplifies what is claimed for a record.
+Noise is keyed by the run as well. Two runs with one seed share their cohorts, which allows paired
+comparison. They never share noise, since an observer of both could subtract it, nor the batches whose draw
+amplifies a record's guarantee.
 
 A stream is a Philox generator (Salmon et al. 2011, counter-based): the key comes from the seed
 and the purpose, the upper half of the counter is (round, member). Two streams never overlap
 (each may draw 2^128 blocks), and none depends on the order in which streams are made, so a run
 gives the same numbers on any engine and any number of workers.
 
-Simulation-grade randomness: who knows the seed knows the noise. A deployment must not use it, and has
-`entropy.SystemStreams` instead.
+Simulation-grade randomness: anyone who knows the seed knows the noise. A deployment must not use it, and
+has `randomness.system.SystemStreams` instead.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Streams:
 
     Args:
         seed: The root seed of the run, any non-negative integer.
-        run: Keeps the noise of this run apart from that of others with the same seed (`run_streams`).
+        run: Distinguishes the noise of this run from that of others with the same seed (`run_streams`).
 
     >>> Streams(1).stream("cohort", round=3).random() == Streams(1).stream("cohort", round=3).random()
     True
@@ -45,16 +45,16 @@ class Streams:
 
     seed: int
     run: str = ""
-    repeats: ClassVar[bool] = True  # whether noise that was drawn can be drawn again
+    repeats: ClassVar[bool] = True  # whether the same noise can be drawn again
 
     def noise(self, purpose: str, *, round: int = 0, member: int = 0) -> np.random.Generator:
-        """As `stream`, for noise and what is as secret: no other run has the same."""
+        """As `stream`, for noise and other secret draws: no other run has the same."""
         return self.stream(self._of_noise(purpose), round=round, member=member)
 
     def noises(
         self, purpose: str, members: Iterable[int], *, round: int = 0
     ) -> Iterator[np.random.Generator]:
-        """As `streams`, for noise and what is as secret: no other run has the same."""
+        """As `streams`, for noise and other secret draws: no other run has the same."""
         return self.streams(self._of_noise(purpose), members, round=round)
 
     def cohort(self, round: int) -> np.random.Generator:

@@ -1,11 +1,10 @@
 """Random streams whose secrets come from the operating system, for a deployment.
 
-Each noise, each draw of batches that amplifies, and each cohort has a generator of its own: Philox (Salmon
-et al. 2011) with a fresh key of 128 bits and a fresh counter of 256, both from `os.urandom`. Nobody chose
-them, no seed gives them again, no two draws and no two clients share them, and they are kept nowhere. Philox
-passes the statistical tests that generators are put to, but was not made to be a cipher; and what it draws
-are floating-point numbers, whose gaps can give away the value below the noise (Mironov 2012): nothing here
-defends against that.
+Each noise, each draw of batches that amplifies, and each cohort has its own generator: Philox (Salmon et al.
+2011) with a fresh key of 128 bits and a fresh counter of 256, both from `os.urandom`. No seed reproduces
+them, no two draws and no two clients share them, and they are never stored. Philox passes statistical tests
+of randomness but is not a cipher. Its draws are floating-point numbers, whose gaps can reveal the value below
+the noise (Mironov 2012); nothing here defends against that.
 
 Draws that need no secrecy (the first weights, the order of batches that no epsilon depends on) stay seeded.
 """
@@ -27,10 +26,10 @@ SYSTEM, SEEDED = "system", "seeded"
 
 @dataclass(frozen=True)
 class SystemStreams(Streams):
-    """Streams of which `noise`, `noises` and `cohort` are fresh at every call; the others are seeded.
+    """Streams with fresh `noise`, `noises` and `cohort` at every call; the others are seeded.
 
     Args:
-        seed: The root seed of what is no secret.
+        seed: The root seed of the public draws.
 
     >>> streams = SystemStreams(1)
     >>> streams.noise("local").random() == streams.noise("local").random()
@@ -55,14 +54,14 @@ class SystemStreams(Streams):
 
 
 def fresh() -> np.random.Generator:
-    """A generator that the operating system's entropy has set, and nothing else."""
+    """A generator whose whole state comes from the operating system's entropy."""
     # 384 random bits for key and counter: the state cannot be guessed, and two equal ones will not occur.
     words = np.frombuffer(os.urandom(48), dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=words[:2], counter=words[2:]))
 
 
 def streams_for(noise: str, seeded: Streams) -> Streams:
-    """The streams of a run: as they are, or with what is secret from the operating system.
+    """The streams of a run: seeded, or with secret draws from the operating system.
 
     Args:
         noise: "seeded" or "system".

@@ -26,7 +26,7 @@ BIASED = (
 
 
 def estimate(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What is missing from the sums of a run; operator-only.
+    """The part missing from the sums of a run; operator-only.
 
     Sums are divided by the expected cohort, whoever answers: a client that is missing counts as zero.
 
@@ -59,7 +59,7 @@ def estimate(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def dropout_note(rate: float) -> str:
-    """What a scenario's dropout does to the model, for everybody: it depends on no data."""
+    """The effect of a scenario's dropout on the model; public, since it depends on no data."""
     return (
         f"Each client that is asked drops out of a round with probability {rate:g} (federation.dropout). "
         f"Mean updates are {1 - rate:.3g} times those of a round without, and cost the same privacy: nothing "

@@ -15,7 +15,7 @@ AUTO = "auto"
 
 
 def finding(cells: Sequence[Cell]) -> str:
-    """What local costs against central, in a sentence with numbers and their intervals over paired seeds.
+    """The accuracy that local costs against central, as a sentence with intervals over paired seeds.
 
     Where the interval of a difference covers 0, it says that no difference can be told. Where there are
     several local mechanisms, `auto` stands for local, which was chosen without any data, or else the first
@@ -69,7 +69,7 @@ def _requested_mechanisms(cells: Sequence[Cell]) -> list[str | None]:
 
 
 def _change_of_unit(noisy: Mapping[str | None, Sequence[Cell]]) -> list[str]:
-    """What it costs under each trust model to protect whole clients and not single records alone."""
+    """The accuracy cost, under each trust model, of protecting clients instead of records."""
     clients, records = (_spoken(noisy.get(unit, [])) for unit in ("client", "example"))
     sentences = []
     for trust in COMPARED:
@@ -86,7 +86,7 @@ def _change_of_unit(noisy: Mapping[str | None, Sequence[Cell]]) -> list[str]:
 
 
 def _hopeless(unit: str, cells: Sequence[Cell]) -> str:
-    """A sentence where no model with this unit is better than one that always says the same; else nothing."""
+    """A sentence if no model of this unit beats always predicting one class; else nothing."""
     classes = [cell.get("per_class") or [] for cell in cells]
     records = [interval["records"] for interval in next(iter(classes), [])]
     if not records or not sum(records):
@@ -107,7 +107,7 @@ def _hopeless(unit: str, cells: Sequence[Cell]) -> str:
 
 
 def _once(text: str) -> str:
-    """The number of seeds where it stands first, unless it is another one later on."""
+    """The number of seeds at its first mention, and at a change."""
     counts = re.findall(r" over \d+ paired seeds", text)
     if len(set(counts)) != 1:
         return text
@@ -126,7 +126,7 @@ def _widest(differences: Mapping[float, Difference]) -> list[float]:
 
 
 def _costs(cells: Sequence[Cell], choose: Callable[[Mapping[float, Difference]], list[float]]) -> list[str]:
-    """Local against central at some of the epsilons that both have, or what there is of them."""
+    """Local against central at some of the epsilons that both have, or the available ones."""
     spoken, several = _spoken(cells), len(_requested_mechanisms(cells)) > 1
     differences = {
         e: gap
@@ -181,7 +181,7 @@ def _differences(
 
 
 def _best(cells: Sequence[Cell]) -> list[str]:
-    """What the local mechanisms reach at the largest epsilon that several have; nothing for one mechanism.
+    """The accuracy of the local mechanisms at the largest shared epsilon; empty for one mechanism.
 
     One of them is called the best only where its interval against each other one excludes 0.
     """

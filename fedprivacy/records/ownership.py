@@ -1,4 +1,4 @@
-"""Who works on a run directory holds it: the one way to begin in a new one, and to go on in one."""
+"""Exclusive ownership of a run directory: the only way to start or resume work in one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def begin_run(parent: Path, name: str, scenario: str) -> Iterator[RunDirectory]:
 
     Args:
         parent: Where it goes.
-        name: The scenario's.
+        name: The scenario's label.
         scenario: Its text, complete.
 
     Raises:

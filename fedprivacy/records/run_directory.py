@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.errors import InputError
 from fedprivacy.io import bounded_json
 from fedprivacy.io.atomic import PART, keep_names, replace_file
@@ -37,7 +38,6 @@ from fedprivacy.io.lock import FILE as LOCK
 from fedprivacy.io.regular_file import LOOP, is_loop
 from fedprivacy.io.tensor_file import Tensors, check_tensor_file
 
-SCHEMA = 1
 KEPT_CHECKPOINTS = 2
 MAX_ROUNDS = 10**6
 _TRIES = 20
@@ -113,7 +113,7 @@ class RunDirectory:
         return cls(path)
 
     def nothing_begun(self, command: str) -> InputError:
-        """What is to be said where a process was ended after it had made the directory.
+        """The error for a directory whose process ended before any work.
 
         Args:
             command: That of `fedprivacy` which starts what it was to hold.
@@ -198,7 +198,7 @@ class RunDirectory:
             old.unlink()
 
     def load_checkpoint(self, on_damaged: Callable[[Path], object] | None = None) -> Checkpoint | None:
-        """The newest checkpoint that is whole, or None where there is none.
+        """The newest undamaged checkpoint, or None.
 
         Args:
             on_damaged: Called with each newer one that is not.
@@ -228,7 +228,7 @@ class RunDirectory:
 
 
 def _number(checkpoint: Path) -> int:
-    """The rounds that a checkpoint's name says; names have no zeros in front from a million on."""
+    """The rounds in a checkpoint's name, which has no leading zeros from a million on."""
     digits = checkpoint.stem.removeprefix("round-")
     return int(digits) if digits.isascii() and digits.isdecimal() else -1
 

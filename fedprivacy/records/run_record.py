@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedprivacy.documents.envelope import Performance
+from fedprivacy.documents.guarantee import Privacy, Terms
+from fedprivacy.documents.run import Final, Round, RunDocument
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.charge import COMPLETED, charged
 from fedprivacy.guarantees.deployment import SIMULATION, Stated
@@ -19,31 +22,16 @@ from fedprivacy.guarantees.per_client import per_client
 from fedprivacy.guarantees.statement import completed, guarantees
 from fedprivacy.io import bounded_json
 from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.io.part import strict
 from fedprivacy.io.validation import check
 from fedprivacy.models.by_name import Evaluation
 from fedprivacy.plan.mechanism_search import Candidate
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.bias import dropout_note, estimate
-from fedprivacy.records.run_directory import SCHEMA, Checkpoint, RunDirectory
-from fedprivacy.records.stored_fields import Event
+from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.training import early_stopping
 
-# Who knows the seed knows the noise of a simulation.
-# Who can guess the seed, or the data, can try a guess against a digest.
-SEEDS = (
-    *("seed", "scenario.seed", "scenario.compare.seeds", "command"),
-    *("scenario_digest", "noise_key"),
-)
-# What depends on the data and is not charged. Speed is here since it gives away the cohorts.
-OPERATOR_ONLY = (
-    *(f"rounds[].{key}" for key in ("cohort", "zeroed", "failures", "refusals", "first_failure", "seconds")),
-    *("rounds[].faults", "rounds[].contributed", "estimate", "dealing"),
-    "performance.clients_per_second",
-    "performance.seconds",
-    "error",
-    *SEEDS,
-)
 TUNING_UNSTATED = (
     "The scenario does not say how its hyperparameters were chosen. If private data was used to "
     "choose them, that choice is not charged for in any epsilon here."
@@ -137,7 +125,7 @@ class RunRecord:
         self.ledger.restore(checkpoint.tensors, checkpoint.facts)
         self.rounds = self.directory.keep_events(checkpoint.rounds, checkpoint.facts.get("events"))
         for event in self.rounds:
-            check(event, Event, str(self.directory.path / "events.jsonl"), "Start a new run.")
+            check(event, strict(Round), str(self.directory.path / "events.jsonl"), "Start a new run.")
         self.per_class = checkpoint.facts.get("per_class")
 
     @property
@@ -211,44 +199,42 @@ class RunRecord:
         ledger = self._charged(status)
         trained = sum(event["cohort"] for event in self.rounds)
         training = sum(event["seconds"] for event in self.rounds)
-        return {
-            "schema": SCHEMA,
-            "kind": "run",
-            "name": scenario.name,
-            "seed": scenario.seed,
-            "path": str(self.directory.path),
-            "status": status,
-            "error": error,
-            "command": self.command,
-            "started": self.started,
-            "versions": versions(scenario.training.trainer),
-            "scenario": scenario.tables(),
-            "scenario_digest": self._digest,
-            "noise_key": self.noise_key,
-            "randomness": self.ledger.stated.to_json(held=self.ledger.held),
-            "plan": plan.to_json(),
-            "dealing": self.dealing,
-            "rounds": self.rounds,
-            "final": _final(self.rounds, self.per_class),
-            "privacy": stated_privacy(plan, ledger, self._candidates),
-            "ledger": ledger,
-            "operator_only": list(OPERATOR_ONLY),
-            "estimate": estimate(self.rounds),
-            "notes": notes_of(scenario, plan, self.rounds, tested=self.ledger.tested),
-            "performance": {
-                "seconds": round(seconds, 3),
-                "clients_per_second": round(trained / training, 1) if training else None,
-                "peak_memory_mb": peak_memory_mb(),
-                "way": self._way,
+        return RunDocument.new(
+            name=scenario.name,
+            seed=scenario.seed,
+            path=str(self.directory.path),
+            status=status,
+            error=error,
+            command=self.command,
+            started=self.started,
+            versions=versions(scenario.training.trainer),
+            scenario=scenario.tables(),
+            scenario_digest=self._digest,
+            noise_key=self.noise_key,
+            randomness=self.ledger.stated.to_json(held=self.ledger.held),
+            plan=plan.to_json(),
+            dealing=self.dealing,
+            rounds=self.rounds,
+            final=_final(self.rounds, self.per_class),
+            privacy=stated_privacy(plan, ledger, self._candidates),
+            ledger=ledger,
+            operator_only=list(RunDocument.OPERATOR_ONLY),
+            estimate=estimate(self.rounds),
+            notes=notes_of(scenario, plan, self.rounds, tested=self.ledger.tested),
+            performance=Performance.new(
+                seconds=round(seconds, 3),
+                clients_per_second=round(trained / training, 1) if training else None,
+                peak_memory_mb=peak_memory_mb(),
+                way=self._way,
                 **self._engine,
-            },
-        }
+            ),
+        ).to_json()
 
 
 def stated_privacy(
     plan: Plan, ledger: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]] | None
 ) -> dict[str, Any]:
-    """What a run states of its privacy: all of it follows from its plan and its ledger.
+    """The privacy section of a run, derived from its plan and its ledger.
 
     Args:
         plan: The privacy plan that ran.
@@ -256,27 +242,27 @@ def stated_privacy(
         candidates: The local mechanisms that the plan's was chosen from.
     """
     written = plan.to_json()
-    return {
-        **{key: ledger[key] for key in ("trust", "unit", "adjacency", "delta", "population")},
-        "mechanism": None if plan.mechanism is None else plan.mechanism.name,
-        "clipping_norm": plan.clipping_norm,
-        "noise_multiplier": plan.noise_multiplier,
-        "noise": plan.noise_words,
-        "candidates": candidates,
-        "sampling": written["sampler"],
-        "max_participations": plan.max_participations,
-        "batches": written["batches"],
-        "records_per_client": ledger.get("records_per_client"),
-        "guarantees": [guarantee.to_json() for guarantee in guarantees(ledger)],
+    return Privacy.new(
+        **{key: ledger[key] for key in Terms.model_fields},
+        mechanism=None if plan.mechanism is None else plan.mechanism.name,
+        clipping_norm=plan.clipping_norm,
+        noise_multiplier=plan.noise_multiplier,
+        noise=plan.noise_words,
+        candidates=candidates,
+        sampling=written["sampler"],
+        max_participations=plan.max_participations,
+        batches=written["batches"],
+        records_per_client=ledger.get("records_per_client"),
+        guarantees=[guarantee.to_json() for guarantee in guarantees(ledger)],
         **completed(ledger),
-        "per_client": per_client(ledger),
-    }
+        per_client=per_client(ledger),
+    ).to_json()
 
 
 def notes_of(
     scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[str, Any]], *, tested: bool
 ) -> list[str]:
-    """What has to be said with the figures of a run.
+    """The notes that belong to the figures of a run.
 
     Args:
         scenario: What was asked for.
@@ -302,7 +288,7 @@ def has_stopped_early(scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[s
 
 
 def _stopping(scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What is to be said of early stopping, where there is any."""
+    """The notes about early stopping, if the run has it."""
     patience = scenario.server.patience
     if patience is None:
         return []
@@ -333,10 +319,10 @@ def heard_of(
 def _final(
     rounds: Sequence[Mapping[str, Any]], per_class: Sequence[Mapping[str, Any]] | None
 ) -> dict[str, Any]:
-    """How good the model is, by the last evaluation."""
+    """The model's accuracy and loss, by the last evaluation."""
     evaluated = [event for event in rounds if event["accuracy"] is not None]
     last = evaluated[-1] if evaluated else {"accuracy": None, "loss": None}
-    return {**{key: last[key] for key in ("accuracy", "loss")}, "per_class": per_class}
+    return Final.new(accuracy=last["accuracy"], loss=last["loss"], per_class=per_class).to_json()
 
 
 def broken_off(document: Mapping[str, Any], status: str, error: str) -> dict[str, Any]:
@@ -387,22 +373,24 @@ def round_event(
     sum with an update of their own; `clipping_norm` is there where it changes from round to round.
     """
     accuracy, loss = (quality.accuracy, quality.loss) if quality else (None, None)
-    event: dict[str, Any] = {
-        "round": number,
-        "cohort": cohort,
-        "accuracy": accuracy,
-        "loss": loss if loss is not None and np.isfinite(loss) else None,
-        "seconds": round(seconds, 6),
-        "zeroed": zeroed,
-        "failures": failures,
-        "refusals": refusals,
-        "faults": dict(faults),
-        "contributed": contributed,
-    }
-    if public_loss is not None:
-        event[early_stopping.PUBLIC_LOSS] = public_loss if np.isfinite(public_loss) else None
-    if clipping_norm is not None:
-        event["clipping_norm"] = clipping_norm
-    if first_failure is not None:
-        event["first_failure"] = first_failure
-    return event
+    measured = {} if public_loss is None else {early_stopping.PUBLIC_LOSS: _finite(public_loss)}
+    sometimes = {"clipping_norm": clipping_norm, "first_failure": first_failure}
+    return Round.new(
+        round=number,
+        cohort=cohort,
+        accuracy=accuracy,
+        loss=_finite(loss),
+        seconds=round(seconds, 6),
+        zeroed=zeroed,
+        failures=failures,
+        refusals=refusals,
+        faults=dict(faults),
+        contributed=contributed,
+        **measured,
+        **{name: value for name, value in sometimes.items() if value is not None},
+    ).to_json()
+
+
+def _finite(loss: float | None) -> float | None:
+    """A loss that JSON can hold."""
+    return loss if loss is not None and np.isfinite(loss) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,8 @@ def mean_per_class(runs: Sequence[Sequence[Mapping[str, Any]] | None]) -> list[d
 def weakest(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
     """The guarantees of a cell: for each observer that of the seed where it is weakest.
 
-    If a fault has ended the run of any seed, the assumption that the observer is not told stands with all.
+    If a fault has ended the run of any seed, the assumption that the observer does not learn of it applies to
+    all.
 
     Args:
         runs: The guarantees of each seed's run; an epsilon of None is no guarantee.
@@ -82,7 +83,7 @@ def weakest(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, An
         known = worst.get(guarantee["observer"])
         if known is None or _far(guarantee) > _far(known):
             worst[guarantee["observer"]] = guarantee
-        if BROKEN_OFF in guarantee["assumptions"]:
+        if BROKEN_OFF.among(guarantee["assumptions"]):
             failed.add(guarantee["observer"])
     return [_of_failed(stated) if observer in failed else stated for observer, stated in worst.items()]
 
@@ -91,9 +92,9 @@ def _of_failed(guarantee: Mapping[str, Any]) -> Mapping[str, Any]:
     """The guarantee with the assumption of a run that has failed; no guarantee assumes anything."""
     if guarantee["epsilon"] is None:
         return guarantee
-    stated = {field.name: guarantee[field.name] for field in fields(Guarantee)}
+    stated = {name: guarantee[name] for name in Guarantee.model_fields if name != "words"}
     assumptions = tuple(broke_off(guarantee["assumptions"]))
-    return Guarantee(**{**stated, "assumptions": assumptions}).to_json()
+    return Guarantee.stated(**{**stated, "assumptions": assumptions}).to_json()
 
 
 def _far(guarantee: Mapping[str, Any]) -> float:
@@ -151,7 +152,7 @@ def difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> Differenc
 
 
 def _student(values: Sequence[float]) -> tuple[float, float | None]:
-    """The mean, and half of its 95 % Student t interval where there is more than one value."""
+    """The mean, and half of its 95 % Student t interval for two or more values."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return mean, None

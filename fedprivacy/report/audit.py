@@ -4,74 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import Field
-
 from fedprivacy.attacks.assessment import down
+from fedprivacy.documents.audit import AuditDocument, Observer
+from fedprivacy.documents.envelope import Arm
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.blocks import Entry, Items, Page, Section, Table, Text, Value
-from fedprivacy.report.documents import Arm, Document
-from fedprivacy.report.parts import Guarantee, Part
 
 HEAD = ("observer", "claimed", "at least", "if Gaussian", "ceiling", "estimate [95 %]")
-
-
-class Bound(Part):
-    """What guesses prove."""
-
-    epsilon: float = Field(ge=0)
-    ceiling: float = Field(ge=0)
-    delta: float
-    confidence: float
-    canaries: int
-
-
-class IfGaussian(Part):
-    """What scores prove if the mechanism is Gaussian; half of all audits of a true claim prove `expected`."""
-
-    epsilon: float = Field(ge=0)
-    expected: float = Field(ge=0)
-    confidence: float
-
-
-class Estimate(Part):
-    """What normal scores would mean; no epsilon: beyond what is told."""
-
-    epsilon: float | None
-    low: float
-    high: float | None
-
-
-class Verdict(Part):
-    """Whether a claim stands; None: nothing is known."""
-
-    holds: bool | None
-    words: str
-
-
-class Observer(Part):
-    """What an audit says of one observer."""
-
-    observer: str
-    guarantee: Guarantee
-    one_run: Bound | None = None
-    if_gaussian: IfGaussian | None = None
-    canary_clients: Estimate | None = None
-    verdict: Verdict
-
-
-class What(Part):
-    """What was audited."""
-
-    words: str
-    false_alarm: float
-
-
-class AuditDocument(Document):
-    """A scenario's claims against what canaries show."""
-
-    audited: What
-    observers: tuple[Observer, ...] = ()
 
 
 def row(observer: Observer) -> tuple[str, ...]:

@@ -1,17 +1,18 @@
-"""How the batches of DP-SGD were drawn, and what that cost the records of each client."""
+"""The batches of DP-SGD, and their cost for the records of each client."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
-
-from fedprivacy.report import common, plots, svg, words
-from fedprivacy.report.blocks import Block, Details, Facts, Picture, Section, Table, Text
-from fedprivacy.report.documents import Arm, RunDocument
-from fedprivacy.report.parts import PerClient, Records
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.guarantee import PerClient, Records
+from fedprivacy.documents.run import RunDocument
+from fedprivacy.report import common, words
+from fedprivacy.report.blocks import Block, Details, Facts, Section, Table, Text
+from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
+from fedprivacy.report.charts.axis import percent
+from fedprivacy.report.charts.looks import Look
 from fedprivacy.sampling.batches import BATCHES, Batches, PoissonBatches, ShuffledBatches
 
 # Keys of [training] that have an effect on DP-SGD alone.
@@ -24,7 +25,7 @@ def without_effect(unit: str | None) -> tuple[str, ...]:
 
 
 def describe(value: Mapping[str, Any] | None) -> str:
-    """How batches are drawn, as the record says it; empty where it does not.
+    """The batch sampler, from the record; empty if the record lacks it.
 
     >>> describe({"name": "poisson", "steps": 10, "rate": 0.2, "batch_size": None})
     '10 Poisson batches of rate 0.2 in a round'
@@ -36,7 +37,7 @@ def describe(value: Mapping[str, Any] | None) -> str:
 
 
 def of_run(document: RunDocument) -> list[Section]:
-    """How DP-SGD ran; no section where the record does not say how batches were drawn."""
+    """The section on DP-SGD; none if the record lacks the batch sampler."""
     privacy = document.privacy
     batches = _batches(privacy.batches or {})
     if batches is None:
@@ -63,7 +64,7 @@ def of_run(document: RunDocument) -> list[Section]:
 
 
 def _batches(value: Mapping[str, Any]) -> Batches | None:
-    """What draws batches; None where the record does not say it in our words."""
+    """The batch sampler; None if the record's words are unknown."""
     kind = BATCHES.get(str(value.get("name")))
     try:
         batches = kind(**{key: entry for key, entry in value.items() if key != "name"}) if kind else None
@@ -74,7 +75,7 @@ def _batches(value: Mapping[str, Any]) -> Batches | None:
 
 
 def _noise(trust: str, multiplier: float | None) -> str:
-    """How much noise there is on a sum of gradients; empty where there is none."""
+    """The amount of noise on a sum of gradients; empty without noise."""
     if multiplier is None or trust not in ("local", "central"):
         return ""
     on = "the sum of each batch" if trust == "local" else "the sum over all clients"
@@ -142,34 +143,28 @@ def _spread(document: RunDocument, spread: PerClient) -> list[Block | Details]:
     )
     head = ("Epsilon of a record", "Clients", "Answers", "Records of each")
     table = Table(caption, head, rows, numeric=frozenset({1, 2}))
-    title = "Step chart of the share of clients whose records cost at most an epsilon"
-    look = plots.look(Arm(privacy.trust or "none"))
-    draw = partial(_draw, spread, look[0], title, text)
     shown = f"Share of the {clients:,} clients whose records cost at most so much."
-    return [
-        Text(text),
-        Picture(draw, f"{shown} Epsilon stands at {stands_with}, against {who}.", [table]),
-    ]
+    chart = Chart(
+        "spread",
+        "Step chart of the share of clients whose records cost at most an epsilon",
+        f"{shown} Epsilon stands at {stands_with}, against {who}.",
+        (_steps_up(spread, looks.look(Arm(privacy.trust or "none"))),),
+        terms=text,
+        tables=(table,),
+    )
+    return [Text(text), chart.picture]
 
 
-def _draw(spread: PerClient, color: str, title: str, spoken: str, *, narrow: bool) -> str:
+def _steps_up(spread: PerClient, look: Look) -> Lines:
     """The share of clients by epsilon, a step up at each group."""
     groups = sorted(spread.groups, key=lambda group: group.epsilon)
     total, reached = sum(group.clients for group in groups), 0
-    x, y = [0.0], [0.0]
+    points = [Point(0.0, 0.0)]
     for group in groups:
         reached += group.clients
-        x, y = [*x, group.epsilon], [*y, reached / total]
-    with svg.style():
-        drawn = svg.figure(360, 260) if narrow else svg.figure(920, 280)
-        axes = svg.place(drawn, left=52, top=40, right=20, bottom=56)
-        end = 1.06 * groups[-1].epsilon or 1.0
-        axes.set_xlim(0, end)
-        axes.set_ylim(0, 1.02)
-        axes.plot([*x, end], [*y, 1.0], color=color, drawstyle="steps-post", clip_on=False)
-        axes.yaxis.set_major_locator(FixedLocator([0, 0.25, 0.5, 0.75, 1]))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f} %"))
-        axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.set_xlabel("epsilon of a record (smaller is more private)", labelpad=6)
-        plots.heading(axes, "Share of clients at or below", shift=-44)
-        return svg.write(drawn, "spread-narrow" if narrow else "spread-wide", title, spoken)
+        points.append(Point(group.epsilon, reached / total))
+    end = 1.06 * groups[-1].epsilon or 1.0
+    series = Series((look[0], "", "-"), "", (*points, Point(end, 1.0)), steps=True)
+    x = Axis("epsilon of a record (smaller is more private)", limits=(0.0, end), phrase="at epsilon {}")
+    y = Axis("Share of clients at or below", percent, limits=(0.0, 1.02))
+    return Lines(x, y, (series,))

@@ -1,12 +1,13 @@
-"""What a page consists of. The template knows how each block looks; the blocks hold text, never HTML.
+"""The blocks of a page. The template renders each kind; blocks contain text, never HTML.
 
-The one exception is a picture's SVG, which `plots` draws.
+The one exception is the SVG of a picture, which `charts` draws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Protocol
 
 
@@ -52,10 +53,19 @@ class Table:
 
 
 class Drawing(Protocol):
-    """Draws a picture for wide or narrow windows."""
+    """A drawing of a picture."""
 
-    def __call__(self, *, narrow: bool) -> str:
-        """Inline SVG."""
+    @property
+    def name(self) -> str:
+        """Unique on the page."""
+        ...
+
+    def draw(self, *, narrow: bool) -> str:
+        """Inline SVG for wide or narrow windows."""
+        ...
+
+    def save(self, path: Path) -> None:
+        """Writes it to a .svg, .png or .pdf file."""
         ...
 
 
@@ -64,12 +74,12 @@ class Picture:
     """A picture in two shapes (for wide and narrow windows), with tables of the same figures.
 
     Args:
-        draw: Draws it for one of the two as inline SVG, only when the page is printed: it takes long.
+        drawing: Drawn only when the page is printed, because it takes long.
         caption: What it shows, with what its epsilons stand for.
         tables: The figures that it was drawn from.
     """
 
-    draw: Drawing
+    drawing: Drawing
     caption: str
     tables: Sequence[Table]
     kind: ClassVar[str] = "picture"
@@ -77,12 +87,12 @@ class Picture:
     @property
     def wide(self) -> str:
         """For a screen or a print."""
-        return self.draw(narrow=False)
+        return self.drawing.draw(narrow=False)
 
     @property
     def narrow(self) -> str:
         """For a phone."""
-        return self.draw(narrow=True)
+        return self.drawing.draw(narrow=True)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from fedprivacy.documents.comparison import CompareDocument
+from fedprivacy.documents.guarantee import Candidate
+from fedprivacy.documents.run import RunDocument
 from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Section, Table, Value
-from fedprivacy.report.documents import CompareDocument, RunDocument
-from fedprivacy.report.parts import Candidate
 
 ERROR = (
     "Error: the mean squared error per coordinate of one client's message, for an update whose norm is the "

@@ -6,27 +6,25 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from matplotlib.ticker import FixedLocator, FuncFormatter
-
-from fedprivacy.report import marks, names, plots, svg, words
-from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
-from fedprivacy.report.documents import Arm, CompareDocument, RunDocument
-from fedprivacy.report.parts import ClassAccuracy
+from fedprivacy.documents.comparison import CompareDocument
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.run import ClassAccuracy, RunDocument
+from fedprivacy.report import names, words
+from fedprivacy.report.blocks import Block, Details, Section, Table, Text
+from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series, looks
+from fedprivacy.report.charts.axis import percent
+from fedprivacy.report.charts.looks import Look
 
 DRAWN = 20  # classes that a picture has room for
-SHIFT = 0.16  # of a row, between the marks of two models: none covers another
-NAME, NAME_NARROW = 16, 11  # characters of a class in the picture; the table has all
-ROW = 30  # pixels of a class
 AVERAGE = "An average over all records hides this spread."
 
 
 @dataclass(frozen=True)
 class Column:
-    """What one model reaches on each class."""
+    """The accuracy of one model on each class."""
 
-    look: plots.Look
+    look: Look
     label: str
     classes: Sequence[ClassAccuracy]
 
@@ -45,13 +43,13 @@ def of_run(document: RunDocument, trust: str) -> list[Section]:
     where = (
         f"Accuracy within each class on {words.evaluated_on(document.evaluated_on)}, at the last evaluation."
     )
-    return _section([Column(plots.look(Arm(trust)), "Accuracy", classes)], where, [])
+    return _section([Column(looks.look(Arm(trust)), "Accuracy", classes)], where, [])
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
     """The classes in each arm at its largest epsilon, and in every cell below."""
     every = {
-        id(cell): Column(plots.look(arm), names.cell(arm, cell.epsilon), cell.per_class)
+        id(cell): Column(looks.look(arm), names.cell(arm, cell.epsilon), cell.per_class)
         for arm in document.arms
         for cell in document.of(arm)
         if cell.per_class
@@ -75,8 +73,8 @@ def _section(columns: Sequence[Column], where: str, more: Sequence[Block | Detai
     blocks: list[Block | Details] = [Text(f"{_worst(columns)} {AVERAGE}")]
     if 2 <= len(table.rows) <= DRAWN:
         title = "Dot chart of the accuracy within each class"
-        alt = f"{where} {_worst(columns)}"
-        blocks.append(Picture(partial(_draw, columns, title, alt), where, [table]))
+        chart = Chart("classes", title, where, (_panel(columns),), terms=_worst(columns), tables=(table,))
+        blocks.append(chart.picture)
     else:
         blocks.append(Details(f"All {len(table.rows):,} classes", [table]))
     return [Section("classes", "Accuracy within each class", [*blocks, *more])]
@@ -88,7 +86,7 @@ def _classes(columns: Sequence[Column]) -> dict[int | str, ClassAccuracy]:
 
 
 def _names(columns: Sequence[Column]) -> dict[int | str, str]:
-    """What each class is called; with its number where another class has the same name."""
+    """The label of each class, with its number if another class has the same name."""
     classes = _classes(columns)
     often = Counter(entry.name for entry in classes.values())
     return {
@@ -126,41 +124,13 @@ def _worst(columns: Sequence[Column]) -> str:
     return " ".join(sentences)
 
 
-def _draw(columns: Sequence[Column], title: str, alt: str, *, narrow: bool) -> str:
+def _panel(columns: Sequence[Column]) -> Dots:
     """A row for each class, a mark for each model, a line from the worst to the best."""
     named = _names(columns)
-    rows = list(named)
-    several = len(columns) > 1
-    lines = marks.lines([column.label for column in columns], narrow=narrow) if several else 0
-    width, top = (360.0, 12.0 + marks.HEAD * lines) if narrow else (920.0, 12.0 + marks.HEAD * lines)
-    with svg.style():
-        drawn = svg.figure(width, top + ROW * len(rows) + 52)
-        axes = svg.place(drawn, left=110 if narrow else 150, top=top, right=20, bottom=52)
-        axes.set_xlim(0, 1)
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.grid(visible=True, axis="x")
-        axes.yaxis.set_major_locator(FixedLocator(range(len(rows))))
-        axes.yaxis.set_major_formatter(
-            FuncFormatter(lambda y, _: marks.short(named[rows[round(y)]], NAME_NARROW if narrow else NAME))
-        )
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:.0f} %"))
-        axes.set_xlabel("Accuracy within the class", labelpad=6)
-        for row, number in enumerate(rows):
-            known = [value for column in columns if (value := column.of(number)) is not None]
-            if several and len(known) > 1:
-                axes.plot([min(known), max(known)], [row] * 2, color=svg.GRID, linewidth=5, zorder=1)
-        for place, column in enumerate(columns):
-            shift = min(SHIFT, 0.8 / len(columns)) * (place - (len(columns) - 1) / 2)
-            at = [
-                (value, row + shift)
-                for row, number in enumerate(rows)
-                if (value := column.of(number)) is not None
-            ]
-            color, marker = marks.mark(column.look)
-            axes.plot(
-                [x for x, _ in at], [y for _, y in at], linestyle="", color=color, marker=marker,
-                markersize=10, markeredgecolor=svg.PAPER, clip_on=False,
-            )  # fmt: skip
-        if several:
-            marks.legend(drawn, [(column.look, column.label) for column in columns], narrow=narrow)
-        return svg.write(drawn, "classes-narrow" if narrow else "classes-wide", title, alt)
+    series = []
+    for column in columns:
+        known = [(column.of(number), float(row)) for row, number in enumerate(named)]
+        points = tuple(Point(accuracy, row) for accuracy, row in known if accuracy is not None)
+        series.append(Series(column.look, column.label, points))
+    x = Axis("Accuracy within the class", words.accuracy, tick_text=percent, limits=(0.0, 1.0))
+    return Dots(x, tuple(map(Row, named.values())), tuple(series), joined=True)

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import tomli_w
 
+from fedprivacy.documents.envelope import Document
 from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
-from fedprivacy.report.documents import Document
 
 T = TypeVar("T")
 OPERATOR_ID = "operator-only"
@@ -26,7 +26,7 @@ ALONE = (
 def status(
     document: Document, done: int, planned: int | None, what: str, *, error: bool, charge: str = ALONE
 ) -> Text:
-    """How far it came; what an error said is the operator's alone, so the text only points to it.
+    """The progress; the text of an error is operator-only, so the sentence refers to it.
 
     Args:
         document: Of any kind.
@@ -44,7 +44,7 @@ def status(
 
 
 def closing(document: Document, *, command: bool, runs: Sequence[Block | Details] = ()) -> list[Section]:
-    """Notes, performance, how to reproduce it, the versions: what there is of them.
+    """The closing sections: notes, performance, reproduction and versions, if present.
 
     Args:
         document: Of any kind.
@@ -149,7 +149,7 @@ def spaced(items: Sequence[T], most: int) -> list[T]:
 
 
 def sampled(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table of numbers; of a very long one only evenly spaced rows, with a sentence that says so."""
+    """A table of numbers; a very long one shows evenly spaced rows and states it."""
     step = -(-len(rows) // MAX_ROWS) if rows else 1
     if step > 1:
         caption += f" Only every {step}th row and the last; the stored record has all {len(rows):,}."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
+from fedprivacy.documents.comparison import Cell, CompareDocument
 from fedprivacy.report import (
     candidates,
     classes,
@@ -13,7 +13,6 @@ from fedprivacy.report import (
     curves,
     names,
     options,
-    plots,
     protection,
     public,
     settings,
@@ -33,9 +32,11 @@ from fedprivacy.report.blocks import (
     Text,
     Value,
 )
-from fedprivacy.report.documents import CompareDocument
-from fedprivacy.report.parts import Cell
+from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series, looks
+from fedprivacy.report.charts.axis import at_data, percent
 from fedprivacy.report.wording import TRAINING
+
+ROOM = 5  # arms of which each has room to say against whom it holds
 
 
 def page(document: CompareDocument, *, error: bool = False, command: bool = False) -> Page:
@@ -87,7 +88,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
 
 
 def _finding_terms(document: CompareDocument) -> str:
-    """What an epsilon in the finding stands with, and for each trust model against whom."""
+    """The terms of an epsilon in the finding, with each trust model's observers."""
     stands_with = words.terms(document.guarantees())
     reaches = [
         f"{words.trust(trust)}: {words.reach(guarantees)}."
@@ -98,45 +99,53 @@ def _finding_terms(document: CompareDocument) -> str:
 
 
 def _picture(document: CompareDocument) -> Picture | None:
-    series: list[plots.Series] = []
+    """Accuracy against epsilon, a line for each arm; without privacy a level with its band."""
+    series: list[Series] = []
+    levels: list[Reference] = []
     for arm in document.arms:
-        points = tuple(
-            plots.Point(cell.epsilon, cell.accuracy.mean, cell.accuracy.interval)
-            for cell in document.of(arm)
-            if cell.accuracy.mean is not None and math.isfinite(cell.accuracy.mean)
-        )
-        if points:
-            reach = words.reach(document.guarantees(arm))
-            if len(document.arms) > plots.ROOM and arm.place:
-                reach = ""  # the first arm of its trust model says it
-            series.append(plots.Series(plots.look(arm), names.arm(arm), reach, points))
-    if not series:
+        look, label = looks.look(arm), names.arm(arm)
+        reach = words.reach(document.guarantees(arm))
+        if len(document.arms) > ROOM and arm.place:
+            reach = ""  # the first arm of its trust model says it
+        private = []
+        for cell in document.of(arm):
+            mean, ends = cell.accuracy.mean, cell.accuracy.interval
+            if mean is None or not math.isfinite(mean):
+                continue
+            if cell.epsilon:
+                private.append(Point(cell.epsilon, mean, ends))
+            else:
+                levels.append(Reference(mean, look, label, reach, width=1.75, interval=ends))
+        if private:
+            private.sort(key=lambda point: point.x)
+            series.append(Series(look, label, tuple(private), note=reach))
+    values = [p.y for line in series for p in line.points] + [level.at for level in levels]
+    if not values:
         return None
+    intervals = [p.interval for line in series for p in line.points] + [level.interval for level in levels]
+    bars = any(intervals)
+    shown = looks.accuracy_range([*values, *(end for ends in intervals for end in ends or ())])
     stands_with = words.terms(document.guarantees())
-    bars = any(point.interval for line in series for point in line.points)
     measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, {document.averaged}"
     measured += "." if bars else ", without intervals."
-    label = f"epsilon (smaller is more private); {stands_with}" if stands_with else ""
-    title = "Line chart of accuracy against epsilon"
-    spoken = f"At {stands_with or 'no guarantee'}. " + " ".join(_sentence_of(line) for line in series)
-    bottom, _ = plots.accuracy_range([value for line in series for p in line.points for value in p.extent])
-    return Picture(
-        draw=partial(plots.frontier, series, label, title, spoken),
-        caption=measured
-        + (f" Bars and band: {document.interval}." if document.interval and bars else "")
-        + words.cut_axis(bottom),
-        tables=[_figures(document)],
+    epsilons = at_data([p.x for line in series for p in line.points])
+    label = f"epsilon (smaller is more private), {stands_with}" if stands_with else ""
+    panel = Lines(
+        Axis(label, log=True, ticks=epsilons, named=bool(epsilons), phrase="at epsilon {}"),
+        Axis("Accuracy (higher is better)", words.accuracy, tick_text=percent, limits=shown),
+        tuple(series),
+        tuple(levels),
     )
-
-
-def _sentence_of(line: plots.Series) -> str:
-    """One line of the picture in words."""
-    figures = [
-        words.accuracy(p.mean) + (f" at epsilon {words.number(p.epsilon)}" if p.epsilon else "")
-        for p in line.points
-    ]
-    reach = f" ({line.reach})" if line.reach else ""
-    return f"{line.label}{reach}: {words.listed(figures)}."
+    return Chart(
+        "frontier",
+        "Line chart of accuracy against epsilon",
+        measured
+        + (f" Bars and band: {document.interval}." if document.interval and bars else "")
+        + words.cut_axis(shown[0]),
+        (panel,),
+        terms=f"At {stands_with or 'no guarantee'}.",
+        tables=(_figures(document),),
+    ).picture
 
 
 def _figures(document: CompareDocument) -> Table:
@@ -164,7 +173,7 @@ def _figures(document: CompareDocument) -> Table:
 
 
 def _several(document: CompareDocument) -> bool:
-    """Whether local mechanisms are compared, so that each cell says which one ran."""
+    """Whether several local mechanisms are compared, so that each cell names its own."""
     return any(arm.mechanism for arm in document.arms)
 
 

@@ -3,51 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
-from fedprivacy.report import common, learning, names, plots, words
-from fedprivacy.report.blocks import Picture, Section, Table
-from fedprivacy.report.documents import CompareDocument
-from fedprivacy.report.parts import Cell
+from fedprivacy.documents.comparison import Cell, CompareDocument
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.report import common, learning, names, words
+from fedprivacy.report.blocks import Section, Table
+from fedprivacy.report.charts import Chart, Lines, Series, looks
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
     """How each arm learned at some of its epsilons; the tables have all of them."""
-    panels, tables = [], []
+    arms, tables = [], []
     stands_with = words.terms(document.guarantees())
     epsilon = f" Epsilon stands at {stands_with}, against the observers named above." if stands_with else ""
     for arm in document.arms:
         cells = [cell for cell in document.of(arm) if cell.curve]
         if not cells:
             continue
-        drawn = tuple(map(_curve, common.spaced(cells, len(learning.LINES))))
-        panels.append(learning.Panel(plots.look(arm), names.arm(arm), drawn))
+        arms.append((arm, common.spaced(cells, len(looks.SHADES))))
         tables.append(_table(f"{names.arm(arm)}: accuracy by round, {document.averaged}.{epsilon}", cells))
-    if not panels:
+    if not arms:
         return []
-    spoken = " ".join(
-        f"{panel.label}: "
-        + words.listed(
-            f"{curve.printed(curve.values[0])} in round {curve.rounds[0]}, "
-            f"{curve.printed(curve.values[-1])} in round {curve.rounds[-1]} ({curve.label})"
-            for curve in panel.curves
-        )
-        + "."
-        for panel in panels
-    )
-    title = "Line charts of accuracy by round, one for each line of the picture above"
-    values = [value for panel in panels for curve in panel.curves for value in curve.values]
+    values = [event.accuracy for _, cells in arms for cell in cells for event in cell.curve or ()]
     measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)} by round, {document.averaged}."
-    some = any(len(table.head) - 1 > len(learning.LINES) for table in tables)
+    some = any(len(table.head) - 1 > len(looks.SHADES) for table in tables)
     caption = measured + (" The tables have the other epsilons." if some else "")
     if any(cell.ended_early for arm in document.arms for cell in document.of(arm)):
         caption += " Early stopping has ended runs: a line ends with the first of its seeds that it ended."
-    picture = Picture(
-        draw=partial(learning.compared, panels, title, spoken),
-        caption=caption + epsilon + words.cut_axis(plots.accuracy_range(values)[0]),
-        tables=tables,
+    chart = Chart(
+        "curves",
+        "Line charts of accuracy by round, one for each line of the picture above",
+        caption + epsilon + words.cut_axis(looks.accuracy_range(values)[0]),
+        tuple(_panel(arm, cells, values) for arm, cells in arms),
+        tables=tuple(tables),
     )
-    return [Section("learning", "How it learned", [picture])]
+    return [Section("learning", "How it learned", [chart.picture])]
+
+
+def _panel(arm: Arm, cells: Sequence[Cell], values: Sequence[float]) -> Lines:
+    """The lines of one arm, each named by its epsilon; all panels have one accuracy axis."""
+    color, label = looks.look(arm)[0], names.arm(arm)
+    series = []
+    for cell, (marker, line) in zip(cells, looks.SHADES, strict=False):
+        name = "no noise" if cell.epsilon is None else f"epsilon {words.number(cell.epsilon, 3)}"
+        # "No noise" as the panel's title is enough.
+        name = "" if name == label.lower() else name
+        curve = [(event.round, event.accuracy) for event in cell.curve or ()]
+        series.append(Series((color, marker, line), name, learning.points(curve), width=1.75))
+    last = max(event.round for cell in cells for event in cell.curve or ())
+    y = learning.accuracy("", values)
+    return Lines(learning.rounds(last), y, tuple(series), title=label, color=color)
 
 
 def _table(caption: str, cells: Sequence[Cell]) -> Table:
@@ -60,12 +65,3 @@ def _table(caption: str, cells: Sequence[Cell]) -> Table:
         *("Accuracy" if c.epsilon is None else f"Epsilon {words.number(c.epsilon)}" for c in cells),
     )
     return common.sampled(caption, head, rows)
-
-
-def _curve(cell: Cell) -> learning.Curve:
-    return learning.Curve(
-        label="no noise" if cell.epsilon is None else f"epsilon {words.number(cell.epsilon, 3)}",
-        rounds=tuple(event.round for event in cell.curve or ()),
-        values=tuple(event.accuracy for event in cell.curve or ()),
-        share=True,
-    )

@@ -1,12 +1,12 @@
-"""What an arm of a comparison is called, its cells, the mechanism that ran and its noise."""
+"""Labels of a comparison's arms, cells, mechanisms and noise."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.documents.envelope import Arm
 from fedprivacy.mechanisms import registry
 from fedprivacy.report import words
-from fedprivacy.report.documents import Arm
 
 NOISE = (
     "Noise multiplier: the standard deviation of the noise, divided by the clipping norm; where bands of "
@@ -18,7 +18,7 @@ ASKED = {"auto": "best mechanism (auto)", "all-counts": "all counts"}  # what is
 
 
 def arm(arm: Arm) -> str:
-    """What one line of a comparison shows.
+    """The label of one arm of a comparison.
 
     >>> arm(Arm("central")), arm(Arm("local", "gaussian")), arm(Arm("local", "auto"))
     ('Central', 'Local, Gaussian', 'Local, best mechanism (auto)')
@@ -54,12 +54,12 @@ def _trust_alone(arm: Arm) -> str:
 
 
 def mechanism_label(mechanism: str) -> str:
-    """The mechanism that was asked for."""
+    """The label of the requested mechanism."""
     return ASKED.get(mechanism) or registry.title(mechanism)
 
 
 def mechanism(name: str | None) -> str:
-    """The mechanism that ran; an em dash where there is none.
+    """The label of the mechanism that ran; an em dash for none.
 
     >>> mechanism("privunit"), mechanism("sign-bits"), mechanism(None)
     ('PrivUnitG', 'Sign bits', '—')
@@ -68,7 +68,7 @@ def mechanism(name: str | None) -> str:
 
 
 def noise(description: str | None, multiplier: float | None) -> str:
-    """How much noise there is, as the record says it; older records have a noise multiplier alone."""
+    """The amount of noise in the record's words; older records have only a multiplier."""
     if description is None and multiplier is not None:
         return f"noise multiplier {words.number(multiplier)}"
     return description or ""

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fedprivacy.documents.redaction import operator_only, select
 from fedprivacy.messages.faults import KINDS
 from fedprivacy.report import common, words
 from fedprivacy.report.attacks import arms, exposed
 from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
-from fedprivacy.report.redaction import operator_only, select
 
 FIELDS = {
     "cohort": "Clients in the cohort",
@@ -34,7 +34,7 @@ FIELDS = {
 
 
 def operator_section(document: Mapping[str, Any]) -> Section | None:
-    """What only the operator may see: summed up, and in full in a folded table.
+    """The operator-only section: a summary, and a folded table in full.
 
     Args:
         document: The whole document, with its operator-only fields.
@@ -84,7 +84,7 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
 
 
 def _faults(document: Mapping[str, Any]) -> list[Block | Details]:
-    """What went wrong in all rounds, by kind and with what each means."""
+    """The faults of all rounds, by kind with an explanation."""
     total = Counter[str]()
     for faults in select(document, "rounds[].faults"):
         counts = faults.items() if isinstance(faults, Mapping) else ()

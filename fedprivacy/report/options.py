@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+from fedprivacy.documents.comparison import CompareDocument, Gap, Option
+from fedprivacy.report import names, svg, words
+from fedprivacy.report.blocks import Group, Section, Table, Text, Value
+from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series, looks
+from fedprivacy.report.charts.axis import categories
 
-from fedprivacy.report import names, plots, svg, words
-from fedprivacy.report.blocks import Group, Picture, Section, Table, Text, Value
-from fedprivacy.report.documents import CompareDocument
-from fedprivacy.report.parts import Gap, Option
-
-ACROSS = 3  # panels beside each other
 MINUS = "\N{MINUS SIGN}"
 UNCHARGED = (
     "Each point is at one epsilon, and whoever picks the best option on private data learns from it: that "
@@ -55,18 +51,19 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     cells = [cell for panel in panels for cell, _ in panel.cells]
     guarantees = [guarantee for cell in cells for guarantee in cell.guarantees]
     stands_with = words.terms(guarantees)
-    title = "Charts of the difference in accuracy by epsilon, one for each option"
-    spoken = " ".join(_sentence_of(panel) for panel in panels)
-    picture = Picture(
-        draw=partial(_draw, panels, title, spoken),
-        caption="By how many percentage points each option is more accurate than the scenario without it, "
+    shown = _range([v for p in panels for _, gap in p.cells for v in (gap.points, gap.low, gap.high)])
+    chart = Chart(
+        "options",
+        "Charts of the difference in accuracy by epsilon, one for each option",
+        "By how many percentage points each option is more accurate than the scenario without it, "
         f"at the same epsilon and seed by seed, on {words.evaluated_on(document.evaluated_on)}; bars: 95 % "
         f"Student t over seeds. {words.trust(cells[0].trust)}; {words.reach(guarantees)}; epsilon stands at "
         f"{stands_with}.",
-        tables=[_table(panels, document, stands_with)],
+        tuple(_lines(panel, shown) for panel in panels),
+        tables=(_table(panels, document, stands_with),),
     )
     verdicts = " ".join(panel.verdict for panel in panels)
-    return [Section("options", "What the options do", [picture, Text(verdicts), Text(UNCHARGED)])]
+    return [Section("options", "What the options do", [chart.picture, Text(verdicts), Text(UNCHARGED)])]
 
 
 def _panels(document: CompareDocument) -> list[_Panel]:
@@ -78,36 +75,9 @@ def _panels(document: CompareDocument) -> list[_Panel]:
     return [_Panel(name, tuple(by_option[name])) for name in order if name in by_option]
 
 
-def _sentence_of(panel: _Panel) -> str:
-    figures = [
-        f"{_points(gap.points)} points at epsilon {words.number(c.epsilon or 0.0)}" for c, gap in panel.cells
-    ]
-    return f"{panel.name}: {words.listed(figures)}."
-
-
 def _points(value: float) -> str:
     """A difference with its sign: +0.5, or with a minus sign as typesetters have it."""
     return f"{value:+.1f}".replace("-", MINUS) if value else "0.0"
-
-
-def _draw(panels: Sequence[_Panel], title: str, alt: str, *, narrow: bool = False) -> str:
-    across = 1 if narrow else 2 if len(panels) in (2, 4) else min(ACROSS, len(panels))
-    down = -(-len(panels) // across)
-    width, height = (360.0, 230.0) if narrow else (920.0 / across, 250.0)
-    shown = _range([v for p in panels for _, gap in p.cells for v in (gap.points, gap.low, gap.high)])
-    with svg.style():
-        drawn = svg.figure(width * across, height * down)
-        for index, panel in enumerate(panels):
-            row, column = divmod(index, across)
-            axes = svg.place(
-                drawn,
-                width * column + 48,
-                height * row + 40,
-                width * (across - column - 1) + 18,
-                height * (down - row - 1) + 52,
-            )
-            _panel(axes, panel, shown)
-        return svg.write(drawn, "options-narrow" if narrow else "options-wide", title, alt)
 
 
 def _range(values: Sequence[float | None]) -> tuple[float, float]:
@@ -117,27 +87,24 @@ def _range(values: Sequence[float | None]) -> tuple[float, float]:
     return min(known) - pad, max(known) + pad
 
 
-def _panel(axes: Axes, panel: _Panel, shown: tuple[float, float]) -> None:
+def _lines(panel: _Panel, shown: tuple[float, float]) -> Lines:
     """The epsilons stand as far apart as they are listed; zero is the scenario without the option."""
-    color, marker, line = plots.LOOKS.get(panel.cells[0][0].trust, plots.LOOKS["none"])
-    axes.set_ylim(*shown)
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:+g}".replace("-", MINUS) if y else "0"))
-    axes.axhline(0.0, color=svg.INK, linewidth=1.0)
-    plots.heading(axes, panel.name, shift=-44, color=svg.INK, bold=True)
-    places = range(len(panel.cells))
-    axes.set_xlim(-0.4, len(panel.cells) - 0.6)
-    axes.xaxis.set_major_locator(FixedLocator(list(places)))
-    labels = [words.number(cell.epsilon or 0.0) for cell, _ in panel.cells]
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: labels[round(x)]))
-    axes.set_xlabel("epsilon", labelpad=4)
-    for place, (_, gap) in zip(places, panel.cells, strict=True):
-        if gap.low is not None and gap.high is not None:
-            axes.plot([place] * 2, [gap.low, gap.high], color=color, linewidth=1.5, marker="_", markersize=9)
-    axes.plot(
-        list(places), [gap.points for _, gap in panel.cells], color=color, linestyle=line, marker=marker,
-        markersize=6, markeredgecolor=svg.PAPER, clip_on=False,
-    )  # fmt: skip
+    points = tuple(
+        Point(float(place), gap.points, None if gap.low is None or gap.high is None else (gap.low, gap.high))
+        for place, (_, gap) in enumerate(panel.cells)
+    )
+    ticks = categories([words.number(cell.epsilon or 0.0) for cell, _ in panel.cells])
+    return Lines(
+        Axis("epsilon", ticks=ticks, limits=(-0.4, len(points) - 0.6), phrase="points at epsilon {}"),
+        Axis("", _points, tick_text=_tick, limits=shown),
+        (Series(looks.LOOKS.get(panel.cells[0][0].trust, looks.LOOKS["none"]), "", points),),
+        (Reference(0.0, (svg.INK, "", "-"), width=1.0),),
+        title=panel.name,
+    )
+
+
+def _tick(value: float) -> str:
+    return f"{value:+g}".replace("-", MINUS) if value else "0"
 
 
 def _table(panels: Sequence[_Panel], document: CompareDocument, stands_with: str) -> Table:

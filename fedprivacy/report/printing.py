@@ -11,19 +11,22 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from fedprivacy.documents.audit import AuditDocument
+from fedprivacy.documents.comparison import CompareDocument
+from fedprivacy.documents.estimates import EstimatesDocument
+from fedprivacy.documents.kinds import read
+from fedprivacy.documents.replay import ReplayDocument
+from fedprivacy.documents.run import RunDocument
+from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
+from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.errors import InputError
 from fedprivacy.io.escape import printable
 from fedprivacy.report import audit, compare, run, tune
 from fedprivacy.report.attacks import run as run_attacks
-from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.blocks import Page, Section
-from fedprivacy.report.documents import CompareDocument, RunDocument
 from fedprivacy.report.estimates import page as estimates
-from fedprivacy.report.estimates.documents import EstimatesDocument
-from fedprivacy.report.reading import read
 from fedprivacy.report.statistics import compare as compare_statistics
 from fedprivacy.report.statistics import run as run_statistics
-from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
 
 _HERE = Path(__file__).parent
 
@@ -52,21 +55,22 @@ def page_of(document: Mapping[str, Any], source: str = "report") -> Page:
         return estimates.page(result, **apart)
     if isinstance(result, ReplayDocument):
         return run_attacks.page(result, **apart)
-    if isinstance(result, audit.AuditDocument):
+    if isinstance(result, AuditDocument):
         return audit.page(result, command=apart["command"])
-    if isinstance(result, tune.TuneDocument):
+    if isinstance(result, TuneDocument):
         return tune.page(result, command=apart["command"])
     raise InputError(f"report: no page for {type(result).__name__}.")
 
 
 def html(page: Page, operator: Section | None) -> str:
     """A page, and what of its document is for the operator only, as a whole HTML document."""
-    template, new_id = _environment().get_template("page.html.j2"), map("table-{}".format, count(1)).__next__
+    template, new_id = environment().get_template("page.html.j2"), map("table-{}".format, count(1)).__next__
     return printable(template.render(page=page, operator=operator, new_id=new_id))
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The templates of this room, which escape every text."""
     environment = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,

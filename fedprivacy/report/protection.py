@@ -1,4 +1,4 @@
-"""Who is protected from whom: a row for each trust model and unit, a column for each observer.
+"""The table of protection: a row for each trust model and unit, a column for each observer.
 
 Every epsilon that is printed here stands with its delta, unit, adjacency and observer.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Table, Text, Value
-from fedprivacy.report.documents import Arm
-from fedprivacy.report.parts import Guarantee
 from fedprivacy.report.wording import TRAINING, Wording
 
 OBSERVERS = ("server", "participant", "outsider")
@@ -24,7 +24,7 @@ ROUNDED = "Epsilons and factors are rounded up, never down."
 
 @dataclass(frozen=True)
 class Protected:
-    """What was guaranteed in one arm, at the epsilon that was asked for (None: no privacy)."""
+    """The guarantees of one arm at its target epsilon (None: no privacy)."""
 
     arm: Arm
     target: float | None
@@ -82,7 +82,7 @@ def _of(cells: Sequence[Protected], arm: Arm) -> list[Guarantee]:
 
 
 def _units(cells: Sequence[Protected]) -> list[str | None]:
-    """The units of privacy, of those who are protected at all if there are any."""
+    """The units of privacy of the protected arms, if any."""
     guarantees = [g for cell in cells for g in cell.guarantees]
     return list(dict.fromkeys(g.unit for g in [g for g in guarantees if g.holds] or guarantees))
 
@@ -129,7 +129,7 @@ def _shared(entries: Mapping[Arm, Entry]) -> Entry:
 
 
 def _protection(guarantees: Sequence[Guarantee], observer: str, why: str) -> Entry:
-    """What one arm guarantees against one observer, over all its epsilons, and why, by its definition."""
+    """The guarantee of one arm against one observer over all its epsilons, and the reason."""
     against = [g for g in guarantees if g.observer == observer]
     if not against:
         return Entry("Not stated")
@@ -152,7 +152,7 @@ def _range(guarantees: Sequence[Guarantee]) -> str:
 
 
 def _assumptions(guarantees: Sequence[Guarantee]) -> tuple[str, ...]:
-    """What the guarantees of a trust model rest on; against whom, where it is not for all."""
+    """The assumptions of a trust model's guarantees, with the observer if not for all."""
     holding = [g for g in guarantees if g.holds]
     everyone = {g.observer for g in holding}
     lines = []
@@ -164,7 +164,7 @@ def _assumptions(guarantees: Sequence[Guarantee]) -> tuple[str, ...]:
 
 
 def _shared_once(assumed: Sequence[tuple[str, tuple[str, ...]]]) -> list[tuple[str, tuple[str, ...]]]:
-    """What all of several rest on in a row of its own, then what each rests on beside it."""
+    """Shared assumptions in a first row, then the additional ones of each."""
     shared = tuple(line for line in assumed[0][1] if all(line in lines for _, lines in assumed))
     assumed_once = [(name, tuple(line for line in lines if line not in shared)) for name, lines in assumed]
     return [*([("All of them", shared)] if shared else []), *(entry for entry in assumed_once if entry[1])]
@@ -190,7 +190,7 @@ def _each(cells: Sequence[Protected], observers: Sequence[str], stands_with: str
 
 
 def _sentences(cells: Sequence[Protected], wording: Wording) -> Table:
-    """Every guarantee; the same one of several arms of a trust model stands once."""
+    """Every guarantee; one that several arms of a trust model share is listed once."""
     arms = list(dict.fromkeys(cell.arm for cell in cells))
     same: dict[tuple[str, ...], list[Arm]] = {}
     for cell in cells:

@@ -22,7 +22,7 @@ def share_of(data: Any) -> str:
 
 
 def statement(data: Any, scalings: Iterable[Any]) -> str:
-    """Of whom no guarantee speaks, since their data count as public; empty where there is nobody.
+    """The people without a guarantee, whose data count as public; empty without such data.
 
     Args:
         data: A scenario's `data` section.

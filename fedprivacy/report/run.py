@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.guarantee import Privacy
+from fedprivacy.documents.run import RunDocument
 from fedprivacy.report import (
     batches,
     candidates,
@@ -13,7 +15,6 @@ from fedprivacy.report import (
     common,
     learning,
     names,
-    plots,
     protection,
     public,
     stopped,
@@ -21,8 +22,7 @@ from fedprivacy.report import (
     words,
 )
 from fedprivacy.report.blocks import Block, Details, Facts, Finding, Page, Picture, Section, Text, Tiles
-from fedprivacy.report.documents import Arm, RunDocument
-from fedprivacy.report.parts import Privacy
+from fedprivacy.report.charts import Chart, looks
 from fedprivacy.report.wording import TRAINING
 
 
@@ -68,7 +68,7 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
 
 
 def _finding(document: RunDocument) -> Finding:
-    """What the model reaches, and against whom at which epsilon, in one sentence."""
+    """The model's accuracy and its epsilon against each observer, in one sentence."""
     done, guarantees = _done(document), document.privacy.guarantees
     accuracy = document.final.accuracy if document.final else None
     reached = "No round was evaluated"
@@ -98,7 +98,7 @@ def _unit(document: RunDocument) -> str | None:
 
 
 def _adds_noise(document: RunDocument) -> str:
-    """Who adds the noise, and to what."""
+    """The party that adds the noise, and its target."""
     return TRAINING.of(_unit(document)).noise.get(_trust(document), "")
 
 
@@ -129,14 +129,15 @@ def _tiles(document: RunDocument) -> list[tuple[str, str, str]]:
 
 
 def _picture(document: RunDocument) -> Picture | None:
-    curves = []
+    panels = []
+    look = looks.look(Arm(_trust(document)))
+    planned, done = _planned(document), _done(document)
     for name, heading in (("accuracy", "Accuracy (higher is better)"), ("loss", "Loss (lower is better)")):
         measured = [(at, getattr(event, name)) for at, event in enumerate(document.rounds, start=1)]
         finite = [(at, value) for at, value in measured if value is not None and math.isfinite(value)]
         if finite:
-            rounds, values = zip(*finite, strict=True)
-            curves.append(learning.Curve(heading, rounds, values, share=name == "accuracy"))
-    if not curves:
+            panels.append(learning.measure(heading, finite, look, planned, share=name == "accuracy"))
+    if not panels:
         return None
     rows = [
         (f"{at:,}", words.accuracy(event.accuracy), words.number(event.loss))
@@ -144,21 +145,15 @@ def _picture(document: RunDocument) -> Picture | None:
         if event.accuracy is not None or event.loss is not None
     ]
     on = words.evaluated_on(document.evaluated_on)
-    title = "Line chart of the evaluations by round"
-    spoken = " ".join(
-        f"{curve.label}: {curve.printed(curve.values[0])} in round {curve.rounds[0]}, "
-        f"{curve.printed(curve.values[-1])} in round {curve.rounds[-1]}."
-        for curve in curves
-    )
-    planned, done = _planned(document), _done(document)
-    look = plots.look(Arm(_trust(document)))
     stopped = f" It stopped at the dotted line, of {planned:,} rounds." if planned and done < planned else ""
-    return Picture(
-        draw=partial(learning.learning, curves, look, planned, title, spoken),
-        caption=f"Accuracy and loss of the global model on {on}, by round.{stopped}"
-        + "".join(words.cut_axis(plots.accuracy_range(c.values)[0]) for c in curves if c.share),
-        tables=[common.sampled(f"Evaluations on {on}, by round.", ("Round", "Accuracy", "Loss"), rows)],
-    )
+    cut = "".join(words.cut_axis(p.y.limits[0]) for p in panels if p.y.tick_text and p.y.limits)
+    return Chart(
+        "learning",
+        "Line chart of the evaluations by round",
+        f"Accuracy and loss of the global model on {on}, by round.{stopped}{cut}",
+        tuple(panels),
+        tables=(common.sampled(f"Evaluations on {on}, by round.", ("Round", "Accuracy", "Loss"), rows),),
+    ).picture
 
 
 def _privacy(document: RunDocument) -> list[tuple[str, str]]:

@@ -1,14 +1,14 @@
-"""What a comparison was run with: what all its arms share, and what each has of its own."""
+"""The settings of a comparison: shared ones, and those of single arms."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from fedprivacy.documents.comparison import Cell, CompareDocument
+from fedprivacy.documents.envelope import Arm
 from fedprivacy.report import batches, common, names, public, words
 from fedprivacy.report.blocks import Block, Details, Facts, Table
-from fedprivacy.report.documents import Arm, CompareDocument
-from fedprivacy.report.parts import Cell
 from fedprivacy.report.wording import TRAINING
 
 OF_EACH_ARM = ("scaling", "low", "high", "cut")  # keys of the data that a trust model may set otherwise
@@ -95,7 +95,7 @@ def _sampling_stated(cell: Cell) -> Any:
 
 
 def _each(values: Iterable[Any]) -> str:
-    """A value that all cells share, or all that there are."""
+    """The value that all cells share, or all their values."""
     return ", ".join(dict.fromkeys(common.plain(value) for value in values if value is not None)) or "—"
 
 

@@ -1,10 +1,11 @@
-"""What a run that stopped early has cost: its planned charge, and that of the rounds that completed."""
+"""The costs of a run that stopped early: the planned charge, and the completed rounds'."""
 
 from __future__ import annotations
 
+from fedprivacy.documents.guarantee import Privacy
+from fedprivacy.documents.statistics import StatisticsPrivacy
 from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Details, Table, Value
-from fedprivacy.report.parts import Privacy
 
 PLANNED = (
     " The guarantees below charge the whole plan: whoever, or whatever, ended the run may have depended on "
@@ -12,7 +13,7 @@ PLANNED = (
 )
 
 
-def blocks(privacy: Privacy, noun: str = "round") -> list[Block | Details]:
+def blocks(privacy: Privacy | StatisticsPrivacy, noun: str = "round") -> list[Block | Details]:
     """A table of both figures; nothing where a run states only one.
 
     Args:

@@ -9,13 +9,17 @@ from __future__ import annotations
 import html
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colors import is_color_like, to_rgba
 from matplotlib.figure import Figure
 
 # Placeholder -> CSS variable of page.css.
@@ -28,6 +32,7 @@ _VARIABLES = {
     SECOND: "--second", THIRD: "--third", FOURTH: "--fourth", FIFTH: "--fifth",
 }  # fmt: skip
 
+_COLOURED = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")  # of an artist
 _SETTINGS = {
     "svg.fonttype": "none",  # text stays text: it can be searched, read aloud and scaled
     "text.parse_math": False,  # a dollar sign in a name is a dollar sign
@@ -83,6 +88,55 @@ def place(drawn: Figure, left: float, top: float, right: float, bottom: float) -
     width, height = drawn.get_size_inches() * 72
     box = (left / width, bottom / height, 1 - (left + right) / width, 1 - (top + bottom) / height)
     return drawn.add_axes(box)
+
+
+def save(drawn: Figure, path: Path, title: str) -> None:
+    """Writes a figure to a file by itself, with the light colours of the page in place of placeholders.
+
+    Args:
+        drawn: The figure, made within `style()`. Its colours are changed.
+        path: The file; its suffix is the format: .svg, .png or .pdf.
+        title: The title in the file's metadata.
+    """
+    colours = {to_rgba(placeholder): colour for placeholder, colour in _light().items()}
+    for artist in drawn.findobj():
+        for part in _COLOURED:
+            if (get := getattr(artist, f"get_{part}", None)) is None or not hasattr(artist, f"set_{part}"):
+                continue
+            colour = get()
+            if isinstance(colour, np.ndarray) and colour.ndim == 2:  # of a collection, one for each path
+                getattr(artist, f"set_{part}")([_recoloured(each, colours) for each in colour])
+            elif is_color_like(colour):
+                getattr(artist, f"set_{part}")(_recoloured(colour, colours))
+    kind = path.suffix.removeprefix(".")
+    metadata = {"Title": title} | ({"Date": None} if kind == "svg" else {})
+    metadata |= {"CreationDate": None} if kind == "pdf" else {}
+    with mpl.rc_context({"svg.hashsalt": path.stem, "pdf.fonttype": 42, "font.family": "DejaVu Sans"}):
+        drawn.savefig(
+            path,
+            format=kind,
+            dpi=216,
+            facecolor="white",
+            metadata=metadata,
+            bbox_inches="tight",
+            pad_inches=0.15,
+        )
+
+
+def _recoloured(colour: Any, colours: Mapping[Any, str]) -> Any:
+    """The colour in place of a placeholder, with the same opacity; any other colour as it is."""
+    red, green, blue, alpha = to_rgba(colour)
+    known = colours.get((red, green, blue, 1.0))
+    return colour if known is None else to_rgba(known, alpha)
+
+
+@cache
+def _light() -> Mapping[str, str]:
+    """Placeholder -> colour in the light scheme of page.css."""
+    css = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+    scheme = css[css.index(":root") : css.index("@media")]
+    colours: dict[str, str] = dict(re.findall(r"(--[a-z]+): (#[0-9a-f]{6});", scheme))
+    return {placeholder: colours[variable] for placeholder, variable in _VARIABLES.items()}
 
 
 def write(drawn: Figure, name: str, title: str, alt: str) -> str:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from pydantic import Field
-
-from fedprivacy.guarantees.statement import printed
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.tune import TuneDocument
+from fedprivacy.guarantees.statement import Guarantee, printed
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.blocks import Items, Page, Section, Table, Text, Value
-from fedprivacy.report.documents import Arm, Document
-from fedprivacy.report.parts import Guarantee, Part, Privacy
-from fedprivacy.scenario.tune.scenario import words_of
+from fedprivacy.scenario.tune.grid import words_of
 
 HEAD = ("observer", "the choice, training included", "naive: every candidate told")
 HOW = {
@@ -36,56 +33,19 @@ NO_TRY = (
 )
 
 
-class Choice(Part):
-    """What was chosen."""
-
-    candidate: int | None = Field(ge=0)
-    settings: dict[str, Any]
-    accuracy: float | None = None
-    score: float | None = None
-    clients: int = Field(ge=1)
-
-
-class Candidate(Part):
-    """One of those to choose from."""
-
-    settings: dict[str, Any]
-    public_accuracy: float | None = None
-
-
-class Naive(Part):
-    """What it would have cost otherwise."""
-
-    guarantees: tuple[Guarantee, ...] = ()
-
-
-class TuneDocument(Document):
-    """A choice of settings, and its cost."""
-
-    choice: Choice
-    candidates: tuple[Candidate, ...] = ()
-    privacy: Privacy = Privacy()
-    naive: Naive = Naive()
-
-    @property
-    def method(self) -> str:
-        """How the choice was made."""
-        return str(self.setting("tune", "method") or "")
-
-    @property
-    def summary(self) -> str:
-        """What was chosen, and how good it is, in a sentence."""
-        choice = self.choice
-        if choice.candidate is None:
-            return f"Nothing was chosen{NO_TRY}"
-        among = f"one of {len(self.candidates):,} candidates"
-        text = f"Chosen, {among}: {words_of(choice.settings)}."
-        if choice.accuracy is not None:
-            text += f" Accuracy on held-out records: {words.accuracy(choice.accuracy)}."
-        if choice.score is not None:
-            right = choice.score / choice.clients + 0.5
-            text += f" By its noisy score it names {100 * right:.1f} % of the clients' records rightly."
-        return text
+def summary(document: TuneDocument) -> str:
+    """The choice and its accuracy, in a sentence."""
+    choice = document.choice
+    if choice.candidate is None:
+        return f"Nothing was chosen{NO_TRY}"
+    among = f"one of {len(document.candidates):,} candidates"
+    text = f"Chosen, {among}: {words_of(choice.settings)}."
+    if choice.accuracy is not None:
+        text += f" Accuracy on held-out records: {words.accuracy(choice.accuracy)}."
+    if choice.score is not None:
+        right = choice.score / choice.clients + 0.5
+        text += f" By its noisy score it names {100 * right:.1f} % of the clients' records rightly."
+    return text
 
 
 def rows(document: TuneDocument) -> list[tuple[str, str, str]]:
@@ -102,7 +62,7 @@ def rows(document: TuneDocument) -> list[tuple[str, str, str]]:
 
 
 def caption(document: TuneDocument) -> str:
-    """What stands above the table, with the terms of every epsilon in it."""
+    """The table's caption, with the terms of every epsilon in it."""
     terms = words.terms(document.privacy.guarantees)
     return f"Epsilon of the choice beside the naive one ({NAIVE.get(document.method, '')}) At {terms}."
 
@@ -122,7 +82,7 @@ def page(document: TuneDocument, *, command: bool = False) -> Page:
         title=document.name,
         eyebrow="Tuning",
         subtitle=str(document.scenario.get("description") or ""),
-        lead=[Text(document.summary, "status"), table],
+        lead=[Text(summary(document), "status"), table],
         sections=[
             Section(
                 "candidates", "What was chosen from", [Text(HOW.get(document.method, "")), _grid(document)]

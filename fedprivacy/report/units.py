@@ -1,4 +1,4 @@
-"""What each unit of privacy protects, and what an epsilon for one record means for a whole client."""
+"""The protection of each unit, and the meaning of a record's epsilon for a client."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import math
 from collections.abc import Sequence
 
 from fedprivacy.accounting.composition import group
+from fedprivacy.documents.comparison import Cell, CompareDocument
+from fedprivacy.documents.guarantee import Records
+from fedprivacy.documents.run import RunDocument
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Details, Entry, Facts, Section, Table, Text, Value
-from fedprivacy.report.documents import CompareDocument, RunDocument
-from fedprivacy.report.parts import Cell, Guarantee, Records
 from fedprivacy.report.protection import ROUNDED, USEFUL_EPSILON
 
 PROTECTS = {
@@ -25,7 +27,7 @@ SAYS_NOTHING = "Says nothing"
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
-    """What the units that were compared protect; no section where only whole clients are protected."""
+    """The protection of the compared units; no section if only clients are protected."""
     cells = [cell for cell in document.cells if cell.unit == "example"]
     sizes = next((cell.records_per_client for cell in cells if cell.records_per_client), None)
     guarantees = [g for cell in cells for g in cell.guarantees]
@@ -37,7 +39,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
 
 
 def of_run(document: RunDocument) -> list[Section]:
-    """What the unit of a run protects, where it is a record and there is noise."""
+    """The protection of a run's unit, if it is a record and there is noise."""
     privacy = document.privacy
     if privacy.unit != "example" or not any(g.holds for g in privacy.guarantees):
         return []
@@ -59,7 +61,7 @@ def _section(
 
 
 def _of_clients(held: Sequence[Guarantee], sizes: Records) -> list[Block | Details]:
-    """What each epsilon of a record means for the smallest, the median and the largest client."""
+    """The meaning of a record's epsilon for the smallest, median and largest client."""
     rows: dict[str, Sequence[Value]] = {}
     for g in held:  # of those that are printed alike the largest
         spent = words.epsilon(g.epsilon)
@@ -88,7 +90,7 @@ def _of_clients(held: Sequence[Guarantee], sizes: Records) -> list[Block | Detai
 
 
 def _together(g: Guarantee, records: int) -> Entry:
-    """What a guarantee for one record means for so many of them."""
+    """The guarantee for a group of records, from that for one."""
     assert g.epsilon is not None
     assert g.delta is not None
     try:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter
+from fedprivacy.documents.comparison import CompareDocument, Variation
+from fedprivacy.report import common, names, words
+from fedprivacy.report.blocks import Section, Table, Text
+from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
+from fedprivacy.report.charts.axis import categories, percent
+from fedprivacy.report.charts.looks import Look
 
-from fedprivacy.report import common, names, plots, svg, words
-from fedprivacy.report.blocks import Picture, Section, Table, Text
-from fedprivacy.report.documents import CompareDocument
-from fedprivacy.report.parts import Variation
-
-ACROSS = 3  # panels beside each other
 UNCHARGED = (
     "Who picks the best of these on private data learns from it: that choice would have to be charged for, "
     "and is in no epsilon here."
@@ -56,23 +52,18 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     first = panels[0].cells[0]
     stands_with = words.terms(first.guarantees)
     at = f"{words.trust(first.trust)} at epsilon {words.number(first.epsilon)}"
-    look = plots.LOOKS.get(first.trust, plots.LOOKS["none"])
-    title = "Charts of accuracy by the value of a setting, one for each setting"
-    spoken = " ".join(
-        f"{words.capital(panel.label)}: "
-        + words.listed(f"{words.accuracy(c.accuracy.mean)} at {_value(c.varied.value)}" for c in panel.cells)
-        + "."
-        for panel in panels
-    )
-    shown = plots.accuracy_range([value for panel in panels for value in panel.extents])
-    picture = Picture(
-        draw=partial(_draw, panels, look, shown, title, spoken),
-        caption=f"Accuracy on {words.evaluated_on(document.evaluated_on)}, {document.averaged}, with one "
+    look = looks.LOOKS.get(first.trust, looks.LOOKS["none"])
+    shown = looks.accuracy_range([value for panel in panels for value in panel.extents])
+    chart = Chart(
+        "varied",
+        "Charts of accuracy by the value of a setting, one for each setting",
+        f"Accuracy on {words.evaluated_on(document.evaluated_on)}, {document.averaged}, with one "
         f"setting changed at a time; the larger mark is the scenario's own value. {at}; it stands at "
         f"{stands_with}." + words.cut_axis(shown[0]),
-        tables=[_table(panel, document) for panel in panels],
+        tuple(_lines(panel, look, shown) for panel in panels),
+        tables=tuple(_table(panel, document) for panel in panels),
     )
-    return [Section("settings-varied", "What the settings do", [picture, Text(UNCHARGED)])]
+    return [Section("settings-varied", "What the settings do", [chart.picture, Text(UNCHARGED)])]
 
 
 def _panels(document: CompareDocument) -> list[_Panel]:
@@ -92,56 +83,23 @@ def _value(value: object) -> str:
     return words.number(float(value)) if number else str(value)  # type: ignore[arg-type]
 
 
-def _draw(
-    panels: Sequence[_Panel],
-    look: plots.Look,
-    shown: tuple[float, float],
-    title: str,
-    alt: str,
-    *,
-    narrow: bool = False,
-) -> str:
-    across = 1 if narrow else 2 if len(panels) == 4 else min(ACROSS, len(panels))
-    down = -(-len(panels) // across)
-    width, height = (360.0, 260.0) if narrow else (920.0 / across, 300.0)
-    with svg.style():
-        drawn = svg.figure(width * across, height * down)
-        for index, panel in enumerate(panels):
-            row, column = divmod(index, across)
-            axes = svg.place(
-                drawn,
-                width * column + 48,
-                height * row + 40,
-                width * (across - column - 1) + 18,
-                height * (down - row - 1) + 56,
-            )
-            _panel(axes, panel, look, shown)
-        return svg.write(drawn, "varied-narrow" if narrow else "varied-wide", title, alt)
-
-
-def _panel(axes: Axes, panel: _Panel, look: plots.Look, shown: tuple[float, float]) -> None:
+def _lines(panel: _Panel, look: Look, shown: tuple[float, float]) -> Lines:
     """The values stand as far apart as they are listed, whatever they are."""
-    color, marker, line = look
-    plots.accuracy_axis(axes, shown)
-    plots.heading(axes, "Accuracy", shift=-44)
-    places = range(len(panel.cells))
-    axes.set_xlim(-0.4, len(panel.cells) - 0.6)
-    axes.xaxis.set_major_locator(FixedLocator(list(places)))
-    labels = [_value(cell.varied.value) for cell in panel.cells]
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: labels[round(x)]))
-    axes.set_xlabel(panel.label, labelpad=6)
-    for place, cell in zip(places, panel.cells, strict=True):
-        if cell.accuracy.interval:
-            axes.plot(
-                [place] * 2, cell.accuracy.interval, color=color, linewidth=1.5, marker="_", markersize=9
-            )
-    means = [cell.accuracy.mean or 0.0 for cell in panel.cells]
-    axes.plot(places, means, color=color, linestyle=line, marker=marker, markersize=6, clip_on=False)
-    base = [place for place, cell in zip(places, panel.cells, strict=True) if cell.varied.value == panel.base]
-    axes.plot(
-        base, [means[place] for place in base], color=color, linestyle="", marker=marker, markersize=12,
-        markeredgecolor=svg.PAPER, clip_on=False,
-    )  # fmt: skip
+    points = tuple(
+        Point(
+            float(place),
+            cell.accuracy.mean or 0.0,
+            cell.accuracy.interval,
+            large=cell.varied.value == panel.base,
+        )
+        for place, cell in enumerate(panel.cells)
+    )
+    ticks = categories([_value(cell.varied.value) for cell in panel.cells])
+    return Lines(
+        Axis(panel.label, ticks=ticks, limits=(-0.4, len(points) - 0.6)),
+        Axis("Accuracy", words.accuracy, tick_text=percent, limits=shown),
+        (Series(look, "", points),),
+    )
 
 
 def _table(panel: _Panel, document: CompareDocument) -> Table:

@@ -1,4 +1,4 @@
-"""What observers see and why: of trained models, of statistics, of private estimates."""
+"""The views of observers: of trained models, of statistics, of private estimates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Wording:
         return self.of_records if unit == "example" and self.of_records else self
 
     def caution(self, trusts: Sequence[str], units: Collection[str | None] = ()) -> str:
-        """What stands beside every picture that lays trust models, and units, over one another."""
+        """The caution beside every picture that compares trust models or units."""
         if len(set(units)) > 1:
             return " ".join(text for name, text in self.of_both.items() if name in (*trusts, "unit"))
         cautions = self.of(next(iter(units), None)).cautions

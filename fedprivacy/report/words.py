@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fedprivacy.guarantees.statement import printed
-from fedprivacy.report.parts import Guarantee
+from fedprivacy.guarantees.statement import Guarantee, printed
 
 NO_GUARANTEE = "No guarantee"
 
@@ -125,7 +124,7 @@ COMMAND_ELSEWHERE = (
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number with so many significant digits; an em dash where there is none.
+    """A number with a number of significant digits; an em dash for None.
 
     >>> number(0.00001), number(1234567.0), number(None)
     ('1e-5', '1,234,567', '—')
@@ -186,7 +185,7 @@ def capital(text: str) -> str:
 
 
 def observer(name: str) -> str:
-    """Who looks, in words."""
+    """An observer, in words."""
     return OBSERVERS.get(name, name)
 
 
@@ -201,12 +200,12 @@ def trust(name: str) -> str:
 
 
 def target(epsilon: float | None) -> str:
-    """The epsilon that a cell was asked for."""
+    """The target epsilon of a cell."""
     return "none" if epsilon is None else number(epsilon)
 
 
 def terms(guarantees: Iterable[Guarantee]) -> str:
-    """What every epsilon stands with: its delta, unit and adjacency, each combination once.
+    """The terms of every epsilon: delta, unit and adjacency, each combination once.
 
     Returns:
         `delta 1e-5, unit client, adjacency replace-one`; empty where nobody has a guarantee.
@@ -223,7 +222,7 @@ def terms(guarantees: Iterable[Guarantee]) -> str:
 
 
 def protected(units: Iterable[str | None]) -> str:
-    """Whom guarantees protect, by their units of privacy.
+    """The protected units of guarantees, in words.
 
     >>> protected(["client"]), protected(["example", "client", "example"])
     ('a client', 'a record, or a client,')
@@ -242,7 +241,7 @@ def reach(guarantees: Sequence[Guarantee]) -> str:
 
 
 def meaning(g: Guarantee, why: Mapping[tuple[str, str], str] = WHY) -> str:
-    """What one guarantee says, in a plain sentence without assumptions; `why` there is none, by trust."""
+    """One guarantee as a plain sentence without assumptions; `why`: the reasons for none, by trust."""
     if g.epsilon is None or not g.holds:
         return why.get((g.trust or "", g.observer), f"Nothing is guaranteed against {observer(g.observer)}.")
     what, who = capital(change(g.adjacency, g.unit)), observer(g.observer)
@@ -253,7 +252,7 @@ def meaning(g: Guarantee, why: Mapping[tuple[str, str], str] = WHY) -> str:
 
 
 def change(adjacency: str | None, unit: str | None) -> str:
-    """What may change between two data sets that a guarantee does not let apart.
+    """The change between two data sets that a guarantee makes indistinguishable.
 
     >>> change("add-remove", "example")
     'adding or removing one record'
@@ -273,7 +272,7 @@ def factor(value: float) -> str:
 
 
 def how_to_read(epsilons: Sequence[float], changes: str, stands_with: str) -> str:
-    """What epsilon means, with the factor for these epsilons."""
+    """The meaning of epsilon, with the factor for these epsilons."""
     factors = [f"{factor(value)} at epsilon {epsilon(value)}" for value in epsilons]
     return (
         f"How to read epsilon: {changes} changes the probability of anything that the observer can see by a "
@@ -288,7 +287,7 @@ def cut_axis(bottom: float) -> str:
 
 
 def sampling(value: Any) -> str:
-    """How a cohort is drawn, from a scenario's `sampling` section (or as the document says it)."""
+    """The sampling of cohorts, from a scenario's `sampling` section or the document's words."""
     if not isinstance(value, Mapping):
         return str(value) if value else "—"
     name, rate, cohort = value.get("name"), value.get("rate"), value.get("cohort")
@@ -306,7 +305,7 @@ def sampling(value: Any) -> str:
 
 
 def progress(status: str, done: int, planned: int | None, what: str) -> str:
-    """How far it came: `Finished: 100 rounds.`, `Interrupted after 12 of 100 rounds.`"""
+    """The progress: `Finished: 100 rounds.`, `Interrupted after 12 of 100 rounds.`"""
     of = f"{done:,} of {planned:,} {what}" if planned and planned != done else f"{done:,} {what}"
     if status == "finished":
         return f"Finished: {of}."

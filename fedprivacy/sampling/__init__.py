@@ -1,1 +1,1 @@
-"""Who or what is drawn, and the DpEvent of that draw."""
+"""Random cohorts and batches, each with the DpEvent of its draw."""

@@ -1,8 +1,9 @@
-"""How a client draws the batches of its own records, and the DpEvent of that draw for one of them.
+"""Samplers of a client's batches, each with the DpEvent of its draw for one record.
 
-The accountant knows three ways. A Poisson batch holds each record by a coin of its own, and amplifies. A
-shuffled pass cuts all records into batches, so that each record is in one of them: it costs what one step on
-all records costs, and nothing is amplified. A batch drawn with replacement may hold a record more than once.
+The accountant knows three samplers. A Poisson batch includes each record by its own coin, which amplifies
+privacy. A shuffled pass cuts all records into batches, so each record is in exactly one: it costs the same
+as one step on all records, without amplification. A batch drawn with replacement may contain a record more
+than once.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class PoissonBatches:
         return self.rate
 
     def at(self, agreed: int) -> PoissonBatches:
-        """The same at the rate of a client of so many records, which stays if one comes or goes."""
+        """The sampler at the rate of the agreed record count, which adding or removing a record keeps."""
         return PoissonBatches(self.steps, rate=self.rate_of(agreed))
 
     def draw(self, records: int, stream: np.random.Generator) -> list[Positions]:
@@ -92,15 +93,15 @@ class ShuffledBatches:
 
     @property
     def random(self) -> bool:
-        """Whether anything is drawn at all."""
+        """Whether the batches are random."""
         return self.batch_size is not None
 
     def steps_in(self, records: int) -> int:
-        """The number of batches in a round of a client with so many records."""
+        """The number of batches in a round of a client with `records` records."""
         return self.epochs * (1 if self.batch_size is None else -(-records // self.batch_size))
 
     def at(self, agreed: int) -> ShuffledBatches:
-        """The same for a client of so many records."""
+        """The sampler itself: it does not depend on the record count."""
         return self
 
     def draw(self, records: int, stream: np.random.Generator) -> list[Positions]:
@@ -119,10 +120,10 @@ class ShuffledBatches:
     def event(self, release: dp_accounting.DpEvent, records: int) -> dp_accounting.DpEvent:
         """The event of a client's round for one of its `records` records, a step being `release`.
 
-        A record is in one batch of a pass, whatever the order: parallel composition. One record more or less
-        would move others from batch to batch, so that a pass in batches is a sample of all records, of fixed
-        size: as good as the release itself where their number stays, but under add-remove no accountant
-        answers for it.
+        A record is in one batch of a pass in any order: parallel composition. Adding or removing a record
+        would move others between batches. A pass in batches is therefore stated as a fixed-size sample of all
+        records: it equals the release itself while their number is fixed, and has no account under
+        add-remove.
         """
         if self.batch_size is not None:
             release = dp_accounting.SampledWithoutReplacementDpEvent(records, records, release)
@@ -162,7 +163,7 @@ class ReplacementBatches:
         return self.steps
 
     def at(self, agreed: int) -> ReplacementBatches:
-        """The same for a client of so many records."""
+        """The sampler itself: it does not depend on the record count."""
         return self
 
     def draw(self, records: int, stream: np.random.Generator) -> list[Positions]:
@@ -213,15 +214,15 @@ def padded(
 
     Args:
         batches: Draws them.
-        records: How many records each client has, shape (clients,).
+        records: The record counts of the clients, shape (clients,).
         agreed: The agreed number of records, from which rates are computed, shape (clients,).
         streams: The stream of each client in turn.
-        most: The records of a client of as many steps as all are padded to; None: of the largest one here.
+        most: The record count whose steps all are padded to; None: that of the largest client here.
         width: The least size that batches are padded to.
 
     Returns:
-        Positions from 0 within a client's records, and which of them count, both of shape (clients, steps,
-        batch); and how many steps each client has, shape (clients,).
+        Positions from 0 within a client's records and the mask of those in use, both of shape (clients,
+        steps, batch); and the number of steps of each client, shape (clients,).
     """
     if isinstance(batches, ShuffledBatches):
         positions, used, steps = _shuffled(batches, records, streams, most or int(records.max()))

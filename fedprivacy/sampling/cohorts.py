@@ -1,4 +1,4 @@
-"""How the server draws a cohort, and the DpEvent of that draw."""
+"""Samplers of the server's cohorts, each with the DpEvent of its draw."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PoissonSampling:
-    """Each client takes part by its own coin, independently of all others.
+    """Each client participates by its own coin, independently of all others.
 
     Args:
-        rate: The probability q of taking part in a round, in (0, 1].
+        rate: The probability q that a client participates in a round, in (0, 1].
     """
 
     rate: float
@@ -30,7 +30,7 @@ class PoissonSampling:
     def event(self, release: dp_accounting.DpEvent, population: int) -> dp_accounting.DpEvent:
         """The event of a release about a cohort drawn so."""
         # For independent coins alone: a shuffled pass that is cut into cohorts of the same size is another
-        # mechanism, which this event may claim too little for.
+        # mechanism, for which this event may state too small an epsilon.
         return dp_accounting.PoissonSampledDpEvent(self.rate, release)
 
     def expected_cohort(self, population: int) -> float:
@@ -103,10 +103,10 @@ class AllSampling:
 
 @dataclass(frozen=True)
 class SeparatedSampling:
-    """Each client at most once in `separation` rounds in a row, and who comes when may be known to all.
+    """Each client participates at most once in `separation` consecutive rounds; cohorts may be public.
 
-    Who comes among those who may is drawn here, and could be anybody: the privacy of a run counts on the
-    separation alone, which the ledger keeps (`Ledger.eligible`, `Ledger.ask`).
+    The draw among the eligible clients does not matter for privacy: the guarantee relies on the separation
+    alone, which the ledger enforces (`Ledger.eligible`, `Ledger.ask`).
 
     Args:
         cohort: The number of clients in each round.
@@ -120,11 +120,11 @@ class SeparatedSampling:
     name: ClassVar[str] = "separated"
 
     def draw(self, population: int, stream: np.random.Generator) -> Ids:
-        """A round's cohort by places among those that may come, sorted, shape (min(cohort, population),)."""
+        """A round's cohort as indices of the eligible clients, sorted, shape (min(cohort, population),)."""
         return FixedSampling(self.cohort).draw(population, stream)
 
     def event(self, release: dp_accounting.DpEvent, population: int) -> dp_accounting.DpEvent:
-        """The release itself: no secret is made of who takes part."""
+        """The release itself, without amplification: the cohort is public."""
         return release
 
     def expected_cohort(self, population: int) -> float:

@@ -1,4 +1,4 @@
-"""The scenario: a strict TOML file that says everything that determines a run.
+"""The scenario: a strict TOML file with everything that determines a run.
 
 >>> from fedprivacy.scenario import Scenario
 >>> scenario = Scenario.read("scenarios/digits.toml", overrides=["server.rounds=10"])  # doctest: +SKIP

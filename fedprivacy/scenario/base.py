@@ -1,4 +1,4 @@
-"""What all sections of a scenario share."""
+"""Shared base of all sections of a scenario."""
 
 from __future__ import annotations
 

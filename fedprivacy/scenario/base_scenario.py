@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import tomli_w
+from pydantic import model_validator
 
+from fedprivacy.errors import Finding
 from fedprivacy.scenario import reading
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import refuse
+from fedprivacy.scenario.findings import Places, refuse
 from fedprivacy.scenario.sections import Head
 from fedprivacy.scenario.validation import Inspection
 
@@ -50,9 +52,29 @@ class BaseScenario(Head):
         return cls(**whole.parts)
 
     @classmethod
+    def from_tables(cls, tables: Tables, where: str) -> Self:
+        """Returns the scenario of tables that the program made; `where` names them in messages.
+
+        Raises:
+            ScenarioError: With every mistake in them.
+        """
+        whole = cls.inspect(tables)
+        refuse(whole.findings, Places(where))
+        return cls(**whole.parts)
+
+    @classmethod
     @abstractmethod
     def inspect(cls, tables: Tables) -> Inspection:
         """Returns the valid parts of the tables of a file, and every mistake in them."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        refuse(self.conflicts(), Places())
+        return self
+
+    @abstractmethod
+    def conflicts(self) -> Iterable[Finding]:
+        """Returns the mistakes between the sections, each of which is valid by itself."""
 
     @classmethod
     def without_stale_keys(cls, tables: Tables, overrides: Sequence[str]) -> Tables:
@@ -62,6 +84,14 @@ class BaseScenario(Head):
     @abstractmethod
     def tables(self) -> dict[str, Any]:
         """Returns the scenario as plain tables, in the order of a file."""
+
+    @property
+    def label(self) -> str:
+        """The name with trust model and epsilon, for run directories: "digits-central-eps2"."""
+        privacy = getattr(self, "privacy", None)
+        trust, epsilon = getattr(privacy, "trust", None), getattr(privacy, "epsilon", None)
+        parts = [self.name, trust, None if epsilon is None else f"eps{epsilon:g}"]
+        return "-".join(part for part in parts if part)
 
     def to_toml(self, *, compare: bool = True) -> str:
         """Returns the complete scenario as TOML; reading it gives an equal scenario.

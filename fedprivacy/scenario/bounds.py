@@ -1,4 +1,4 @@
-"""How large and how deep the text of a scenario may be, told before anything is made of it.
+"""Bounds on the size and depth of a scenario's text, checked before parsing.
 
 A TOML reader makes tables as it goes: of a megabyte of `a.a.a.a ...` it would take hours, and whatever walks
 through such tables afterwards ends in the depth of Python's own stack. This goes once over the text, and need
@@ -29,11 +29,11 @@ _TOKENS = re.compile(
 
 
 class TooMuch(ValueError):
-    """A text that is not read. Says what there is too much of."""
+    """A text beyond a bound, which the message names."""
 
 
 def check_text(text: str) -> None:
-    """That a TOML text is within bounds.
+    """Checks that a TOML text is within bounds.
 
     Raises:
         TooMuch: it is not.
@@ -65,7 +65,7 @@ def check_text(text: str) -> None:
 
 
 def wide_number(value: Any, path: tuple[str | int, ...] = ()) -> tuple[str | int, ...] | None:
-    """The path of the first whole number that has more bits than TOML gives one; None where there is none."""
+    """The path of the first integer with more bits than TOML allows, or None."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         return path

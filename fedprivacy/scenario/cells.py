@@ -6,19 +6,20 @@ meet, and of the local mechanism. Trust "none" is one cell, whose unit is the sc
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fedprivacy.errors import Finding, KeyPath
+from fedprivacy.io.rules import broken_rules
 from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario import changes
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.inspection import inspect
 from fedprivacy.scenario.kinds import OVERLAID, shared
 from fedprivacy.scenario.privacy import Unit
-from fedprivacy.scenario.sections import MEETINGS, NAME, TRUSTS, Compare, Trust
+from fedprivacy.scenario.rules.comparison import MECHANISMS_ARE_OF_MESSAGES, OPTION_RULES, CompareValues
+from fedprivacy.scenario.sections import MEETINGS, TRUSTS, Compare, Trust
 from fedprivacy.scenario.validation import Inspection
 
 Place = tuple[str, ...]
@@ -146,7 +147,7 @@ def overlay(tables: Mapping[str, Any], place: Place) -> list[tuple[str, str, Any
 
 
 def inspect_cells(tables: Tables, whole: Inspection) -> list[Finding]:
-    """What is wrong with the cells of a comparison and is not wrong with the scenario already.
+    """The problems of a comparison's cells that the scenario itself does not have.
 
     A mistake in a key of an overlay (`[compare.<trust>]`, `[compare.unit.<unit>]`) stands at that key; what
     goes wrong elsewhere in a cell (it needs a key that the scenario lacks) stands at its most special one.
@@ -156,10 +157,10 @@ def inspect_cells(tables: Tables, whole: Inspection) -> list[Finding]:
     compare, privacy = whole.parts.get("compare"), tables.get("privacy")
     settings = privacy if isinstance(privacy, dict) else {}
     listed = corners(compare, settings.get("unit", "client")) if compare else []
-    if compare and "local" in compare.trusts and compare.mechanisms and not any(c.mechanism for c in listed):
-        what = 'has no effect without unit "client": they randomise the messages of clients'
-        return [Finding(("compare", "mechanisms"), what, 'Remove it, or add "client" to compare.units.')]
-    findings = list(_options_without(compare, settings)) if compare else []
+    values = CompareValues(compare, settings) if compare else None
+    if values and (useless := list(MECHANISMS_ARE_OF_MESSAGES.findings(values))):
+        return useless
+    findings = list(broken_rules(OPTION_RULES, values)) if values else []
     optional = options(compare, settings.get("trust", "none")) if compare and not findings else []
     requested = dict.fromkeys([*listed, *optional, *_given(tables)])
     findings += _compared(tables, requested)
@@ -176,34 +177,8 @@ def inspect_cells(tables: Tables, whole: Inspection) -> list[Finding]:
     return findings
 
 
-def _options_without(compare: Compare, privacy: Tables) -> Iterator[Finding]:
-    """Options that change nothing, or have no cell without them to be compared with."""
-    for name, keys in compare.option.items():
-        if not re.fullmatch(NAME, name):
-            yield Finding(("compare", "option", name), "must be letters, digits and hyphens, at most 64")
-        elif not any(keys.values()):
-            yield Finding(
-                ("compare", "option", name),
-                "has no key, and is what it is compared with",
-                "Add one, or remove it.",
-            )
-    if not compare.option:
-        return
-    trust = privacy.get("trust")
-    if trust not in TRUSTS or trust == "none":
-        what = "an option is compared at the scenario's own trust model and epsilons, and it has none"
-        yield Finding(("compare", "option"), what, 'Set privacy.trust = "central" or "local", or remove it.')
-    elif trust not in compare.trusts:
-        what = f"there is nothing to compare with: {trust}, the scenario's own, is not in compare.trusts"
-        yield Finding(("compare", "option"), what, f'Add "{trust}" to compare.trusts.')
-    for key in ("units", "mechanisms"):
-        if getattr(compare, key):
-            what = f"options are compared with the scenario's own {key.removesuffix('s')}, not with several"
-            yield Finding(("compare", "option"), what, f"Remove compare.{key}, or the options.")
-
-
 def _given(tables: Tables) -> Iterator[Corner]:
-    """Cells that are not compared, but have an overlay, which is looked at all the same."""
+    """Cells that are not compared but have an overlay, which is checked too."""
     yield from (Corner(trust) for trust in TRUSTS if overlay(tables, (trust,)))
     for name, (trust, unit) in MEETINGS.items():
         if overlay(tables, ("unit", unit)) or overlay(tables, ("unit", name)):
@@ -222,7 +197,7 @@ def _compared(tables: Tables, corners: Mapping[Corner, None]) -> Iterator[Findin
 
 
 def _of_cell(tables: Tables, corner: Corner, known: set[KeyPath]) -> Iterator[tuple[Place, Finding]]:
-    """What is wrong with one cell, and the overlay where it stands."""
+    """The problems of one cell, and the overlay that contains them."""
     laid = {
         (section, key): place
         for place in corner.places

@@ -213,7 +213,7 @@ class PurchaseLike(_Data):
         return self.count(self.train_records)
 
 
-class _File(_Data):
+class FileData(_Data):
     """Records of an .npz file; `facts` and `population` read no records."""
 
     missing: Literal["error", "zero"] = Field(
@@ -235,7 +235,7 @@ class _File(_Data):
 
     @property
     def facts(self) -> Facts:
-        """What the file says of itself, read again only when the file has changed.
+        """The file's own facts, read again only when the file has changed.
 
         Raises:
             NpzError: if it is not a file that can be used.
@@ -254,7 +254,7 @@ class _File(_Data):
         return self.count(self.facts.records, self.facts.users)
 
 
-class Npz(_File):
+class Npz(FileData):
     """A numpy file with the arrays x_train, y_train, x_test, y_test, and user_train if users are clients."""
 
     name: Literal["npz"]
@@ -274,7 +274,7 @@ class Npz(_File):
         return self.path
 
 
-class FlwrDatasets(_File):
+class FlwrDatasets(FileData):
     """A data set that flwr-datasets loads: of the Hugging Face Hub, or of a folder with tables or images."""
 
     name: Literal["flwr-datasets"]
@@ -325,3 +325,47 @@ class FlwrDatasets(_File):
         from fedprivacy.data.source import Source
 
         return file(Source.of(dict(self)))
+
+
+class TableFile(FileData):
+    """A CSV, TSV or Parquet file with a row for each record; texts become categories and classes."""
+
+    name: Literal["table"]
+    path: str = Field(
+        min_length=1,
+        description="The file, seen from the folder where the command runs.",
+        examples=["hospitals.csv"],
+    )
+    label: str = Field(min_length=1, description="The column of the labels.", examples=["disease"])
+    user: str | None = Field(
+        None,
+        min_length=1,
+        description='The column that names the owner of a record, for partition "by-user".',
+        examples=["hospital"],
+    )
+    drop: tuple[str, ...] = Field(
+        (), strict=False, description='The columns to leave out, such as ["name", "address"].'
+    )
+    held_out: float = Field(
+        0.2,
+        gt=0,
+        lt=1,
+        description="The share of records to test on, of whole users where there are many; without test.",
+    )
+    test: str | None = Field(
+        None,
+        min_length=1,
+        description="A file of test records with the same columns, in place of held_out.",
+        examples=["hospitals-test.csv"],
+    )
+
+    @property
+    def file(self) -> str:
+        """The path of the .npz file that the table was made into, made now if it is not there.
+
+        Raises:
+            SourceError: if the table cannot be read, or a column cannot be used.
+        """
+        from fedprivacy.data.table_file import TableSource, file
+
+        return file(TableSource.of(dict(self)))

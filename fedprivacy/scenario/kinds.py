@@ -1,4 +1,4 @@
-"""Which sections a scenario has, and which key tells the kind of a section.
+"""The sections of a scenario, and the key that selects the variant of each.
 
 A new sampler or optimizer is a class in `sections`, a new data set one in `data`, a new model one in
 `model`, and its name here (and in the union of its section): the reader, its suggestions and the
@@ -12,7 +12,7 @@ from typing import Any
 
 from fedprivacy.scenario import sections as s
 from fedprivacy.scenario.base import Section
-from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
+from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
@@ -38,7 +38,7 @@ class Kind:
     default: str | None = None
 
     def variant(self, table: dict[str, Any]) -> str | None:
-        """The name of the variant that a table asks for, None if it is not a known one."""
+        """The name of a table's variant, None if it is unknown."""
         name = table.get(self.tag, self.default) if self.tag else ""
         return name if isinstance(name, str) and name in self.variants else None
 
@@ -49,6 +49,10 @@ class Kind:
         for cls in classes:
             known |= dict.fromkeys(cls.model_fields)
         return list(known)
+
+    def tag_first(self, table: dict[str, Any]) -> dict[str, Any]:
+        """Returns a table with what the section is first, then its settings."""
+        return {self.tag: table[self.tag], **table} if self.tag else table
 
     def owners(self, key: str) -> list[str]:
         """The variants that have a key."""
@@ -62,6 +66,7 @@ KINDS: dict[str, Kind] = {
             "synthetic": Synthetic,
             "purchase-like": PurchaseLike,
             "npz": Npz,
+            "table": TableFile,
             "flwr-datasets": FlwrDatasets,
             "on-nodes": OnNodes,
         },

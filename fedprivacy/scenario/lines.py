@@ -1,4 +1,4 @@
-"""On which line of a TOML text each key stands.
+"""The line of each key in a TOML text.
 
 The standard `tomllib` gives values without positions, so this scans the text once more. It takes
 text that `tomllib` has accepted, hence it need not judge, only find its way: tables, arrays of

@@ -25,7 +25,7 @@ AnyScenario = Scenario | Statistics | ErmScenario  # an AttackScenario is a Scen
 
 
 def load(source: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
-    """Reads a scenario file: `[queries.NAME]` asks for statistics, `[approaches.NAME]` fits estimates.
+    """Reads a scenario file: `[queries.NAME]` makes statistics, `[approaches.NAME]` estimates.
 
     `[attacks.NAME]` attacks a training, `[tune]` chooses its settings, and what has none of them trains.
 
@@ -63,7 +63,7 @@ def kind_of(text: str) -> type[AnyScenario]:
 
 
 def sections_of(scenario: AnyScenario) -> dict[tuple[str, ...], Kind]:
-    """Where each section of a scenario stands -> what it may be, in the order of a file; the head is ()."""
+    """The place of each section -> its classes, in the order of a file; the head is ()."""
     sections: dict[tuple[str, ...], Kind] = {(): HEAD}
     if isinstance(scenario, Scenario):
         sections |= {(name,): kind for name, kind in kinds.KINDS.items()}

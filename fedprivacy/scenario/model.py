@@ -123,15 +123,16 @@ def is_object(model: Logistic | Mlp | Cnn | Code) -> bool:
 
 
 def permit(model: Logistic | Mlp | Cnn | Code, allow_code: bool) -> None:
-    """Lets a scenario run code only if its user allowed it: a file alone never does.
+    """Lets a scenario run code only if the user permits it: a file alone never does.
 
-    An object that the user's own program registered as a model needs no leave: its code is the program's.
+    An object that the user's own program registered needs no permission: its code is the program's.
 
     Raises:
         InputError: if the model is code and that was not allowed, or an object of another process.
     """
     if isinstance(model, Code) and is_object(model):
-        if hasattr(sys.modules.get(OBJECTS), model.factory.partition(":")[2]):
+        name = model.factory.partition(":")[2]
+        if name.startswith("model_") and hasattr(sys.modules.get(OBJECTS), name):
             return
         raise InputError(
             f'model.factory = "{model.factory}": an object of another Python process. Run it from Python, '

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from pydantic import model_validator
-
+from fedprivacy.errors import Finding
 from fedprivacy.scenario import cells, inspection, variations
 from fedprivacy.scenario.base_scenario import BaseScenario
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.findings import Places, refuse
 from fedprivacy.scenario.kinds import HEAD, KINDS
 from fedprivacy.scenario.model import Model
 from fedprivacy.scenario.rules import training
@@ -40,16 +38,15 @@ class Scenario(BaseScenario):
     evaluation: Evaluation
     compare: Compare
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def conflicts(self) -> list[Finding]:
+        """Returns the mistakes between the sections, each of which is valid by itself."""
         valid = {
             f"{section}.{key}": value
             for section in KINDS
             for key, value in dict(getattr(self, section)).items()
             if value is not None
         }
-        refuse(training.findings(Values(valid)), Places())
-        return self
+        return training.findings(Values(valid))
 
     @classmethod
     def inspect(cls, tables: Tables) -> Inspection:
@@ -78,8 +75,7 @@ class Scenario(BaseScenario):
         """The scenario as plain tables, as `to_toml` writes them, `[compare]` included."""
         tables: dict[str, Any] = self.model_dump(mode="json", exclude_none=True)
         for section, kind in KINDS.items():
-            if kind.tag:  # first what the section is, then its settings
-                tables[section] = {kind.tag: tables[section][kind.tag], **tables[section]}
+            tables[section] = kind.tag_first(tables[section])
         tables["compare"] = {key: value for key, value in tables["compare"].items() if value not in ({}, [])}
         return {key: tables[key] for key in [*HEAD.keys(), *KINDS]}
 
@@ -122,9 +118,7 @@ class Scenario(BaseScenario):
         if (epsilon is None) != (trust == "none"):
             raise ValueError('trust "none" has no epsilon, the others need one')
         corner = cells.Corner(trust, unit, mechanism, clipped, option)
-        whole = inspection.inspect(cells.cell(self.tables(), corner, epsilon, seed))
-        refuse(whole.findings, Places(corner.words))
-        return Scenario(**whole.parts)
+        return Scenario.from_tables(cells.cell(self.tables(), corner, epsilon, seed), corner.words)
 
     def varied(self, variation: variations.Variation, seed: int) -> Scenario:
         """The scenario with one setting varied, with the default `[compare]`.
@@ -136,6 +130,5 @@ class Scenario(BaseScenario):
         Raises:
             ScenarioError: The scenario cannot have this value.
         """
-        whole = inspection.inspect(variations.varied(self.tables(), variation, seed))
-        refuse(whole.findings, Places(f"{variation.name} = {variation.value}"))
-        return Scenario(**whole.parts)
+        tables = variations.varied(self.tables(), variation, seed)
+        return Scenario.from_tables(tables, f"{variation.name} = {variation.value}")

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from fedprivacy.scenario.base import MAX_SEED, Section
-from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
+from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, MechanismName, NoPrivacy, Unit
 
@@ -135,7 +135,7 @@ class SeparatedSampling(Section):
 
 
 class Federation(Section):
-    """How clients are spread over hosts, and what a node replies."""
+    """The distribution of clients over hosts, and the replies of nodes."""
 
     hosts: int = Field(1, ge=1, le=10**6, description="The number of logical hosts of the clients.")
     chunk_size: int = Field(1024, ge=1, le=10**6, description="The clients asked in one message.")
@@ -233,7 +233,7 @@ class Compare(Section):
 
 
 Data = Annotated[
-    Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets | OnNodes, Field(discriminator="name")
+    Digits | Synthetic | PurchaseLike | Npz | TableFile | FlwrDatasets | OnNodes, Field(discriminator="name")
 ]
 Server = Annotated[SgdServer | MomentumServer | AdamServer, Field(discriminator="optimizer")]
 Sampling = Annotated[

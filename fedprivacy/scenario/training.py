@@ -1,4 +1,4 @@
-"""What a client does with the model: the section `[training]`, a class for each way to draw batches."""
+"""The section `[training]`: local training, with a class for each batch sampler."""
 
 from __future__ import annotations
 

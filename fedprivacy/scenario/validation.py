@@ -24,7 +24,7 @@ BAD_NAME = "must be letters, digits and hyphens, at most 64"
 
 @dataclass(frozen=True)
 class Inspection:
-    """What is in the tables of a scenario.
+    """The validated contents of a scenario's tables.
 
     Args:
         parts: The valid sections, and the valid keys above them.

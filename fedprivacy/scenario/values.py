@@ -17,6 +17,7 @@ from fedprivacy.scenario.on_nodes import ON_NODES, shape_of
 if TYPE_CHECKING:
     from fedprivacy.data.npz import Facts
 
+MADE = ("table", "flwr-datasets")  # data sets that are made into an .npz file
 # Term of the privacy plan -> the key that sets it.
 PLAN_KEYS = {
     "trust": "privacy.trust",
@@ -54,18 +55,18 @@ class Values:
 
     @cached_property
     def terms(self) -> Terms:
-        """The terms of the privacy plan that the scenario asks for, as far as they are valid."""
+        """The valid terms of the scenario's privacy plan."""
         terms = {term: self[key] for term, key in PLAN_KEYS.items()}
         return Terms(**terms, population=self.population, names=PLAN_KEYS)
 
     @cached_property
     def facts(self) -> Facts | None:
-        """What the data file says of itself; None if the scenario has none, or none that can be used."""
+        """The facts of the data file; None without a usable file."""
         return None if isinstance(self.read, tuple) else self.read
 
     @cached_property
     def read(self) -> Facts | tuple[Finding, ...] | None:
-        """What the data file says of itself, or what keeps it from being used; None where there is none."""
+        """The facts of the data file, or its problem; None without a file."""
         file = self.file
         return file if file is None or isinstance(file, tuple) else read_facts(file, self["data.path"])
 
@@ -74,7 +75,7 @@ class Values:
         """The .npz file of the data, or what keeps it from being made; None where none is named."""
         if self["data.name"] == "npz":
             return self["data.path"] or None
-        return loaded_file(self) if self["data.name"] == "flwr-datasets" else None
+        return loaded_file(self) if self["data.name"] in MADE else None
 
     @property
     def records(self) -> int | None:
@@ -117,7 +118,7 @@ class Values:
 
     @property
     def owners(self) -> int | None:
-        """What is dealt out, public part included: all training records, or by user all users."""
+        """The dealt units, public part included: all training records, or by user all users."""
         users = self.facts.users if self.facts else None
         return users if self["data.partition"] == "by-user" else self.records
 
@@ -158,7 +159,7 @@ class Values:
 
     @property
     def units(self) -> tuple[int | None, str]:
-        """How many are protected, as far as it can be known, and what they are.
+        """The number of protected units, if known, and their kind.
 
         Where a comparison has both units it is the larger number, since all its cells have the same delta.
         """
@@ -172,25 +173,27 @@ class Values:
 
 
 def loaded_file(v: Values) -> str | tuple[Finding, ...] | None:
-    """The .npz file of a data set that flwr-datasets loads, or why there is none.
+    """The .npz file that a table or a data set of flwr-datasets is made into, or the reason for none.
 
-    None where a key that says what to load is missing or wrong by itself.
+    None where a key of the source is missing or wrong by itself.
     """
-    from fedprivacy.data.hub import file
+    from fedprivacy.data import hub, table_file
     from fedprivacy.data.source import Source, SourceError
 
-    keys = {field.name: v[f"data.{field.name}"] for field in fields(Source)}
-    needed = (keys["path"], keys["train"], keys["test"], keys["label"])
-    if None in needed or any(f"data.{key}" in v.broken for key in keys):
+    of_table = v["data.name"] == "table"
+    kind = table_file.TableSource if of_table else Source
+    keys = {field.name: v[f"data.{field.name}"] for field in fields(kind)}
+    needed = ("path", "label", "held_out") if of_table else ("path", "train", "test", "label")
+    if any(keys[key] is None for key in needed) or any(f"data.{key}" in v.broken for key in keys):
         return None
     try:
-        return file(Source.of(keys))
+        return table_file.file(table_file.TableSource.of(keys)) if of_table else hub.file(Source.of(keys))
     except SourceError as error:
         return error.findings
 
 
 def read_facts(file: str, path: str) -> Facts | tuple[Finding, ...]:
-    """What an .npz file says of itself, or what keeps it from being used; `path` is the scenario's."""
+    """The facts of an .npz file, or its problem; `path` is the scenario's."""
     from fedprivacy.data.npz import NpzError, facts
 
     try:

@@ -1,4 +1,4 @@
-"""One setting after the other changed from what a scenario says: the `[compare.vary]` of a comparison."""
+"""Variations of one setting at a time: the `[compare.vary]` of a comparison."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Variation:
 
 
 def variations(compare: Compare) -> list[Variation]:
-    """All that a comparison asks for, in its order."""
+    """All variations of a comparison, in its order."""
     return [
         Variation(section, key, value)
         for section, keys in compare.vary.items()
@@ -62,7 +62,7 @@ def varied(tables: Mapping[str, Any], variation: Variation, seed: int | None = N
 
 
 def inspect_variations(tables: Tables, whole: Inspection) -> Iterator[Finding]:
-    """What is wrong with the variations of a comparison, where nothing else is wrong with the scenario."""
+    """The problems of a comparison's variations, if the scenario itself has none."""
     compare, privacy = whole.parts.get("compare"), whole.parts.get("privacy")
     if not compare or not privacy or whole.findings:
         return
@@ -86,6 +86,6 @@ def inspect_variations(tables: Tables, whole: Inspection) -> Iterator[Finding]:
 
 
 def _here(finding: Finding, path: KeyPath, value: Any) -> Finding:
-    """A finding about a varied scenario, told where the variation stands."""
+    """Moves a finding about a varied scenario to the variation's place."""
     where = "" if finding.path[:2] == path[2:] else f"{dotted(finding.path)}: "
     return Finding(path, f"{where}{finding.what}", finding.remedy, literal(value))

@@ -1,4 +1,4 @@
-"""What pydantic found wrong with a table, in the words of somebody who writes a scenario."""
+"""Translates pydantic's errors about a table into words for authors of scenarios."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def explain(base: KeyPath, cls: type[Section], error: ValidationError) -> list[F
 
 
 def _counts_wrong_elements(error: ErrorDetails) -> bool:
-    """Whether a list is "too short" only since its wrong elements, told by themselves, do not count."""
+    """Whether a list is "too short" only because its invalid elements, reported singly, do not count."""
     return error["type"] == "too_short" and len(error["input"]) > 0
 
 
@@ -112,7 +112,7 @@ def wrong_name(path: KeyPath, given: Any, known: Sequence[str], noun: str) -> Fi
 
 
 def meant(table: Mapping[str, Any], known: Sequence[str]) -> set[str]:
-    """The keys that a table lacks and has misspelt: the misspelling is told, their absence is not."""
+    """The missing keys of a table that are misspelt: only the misspelling is reported."""
     near = {closest(key, known) for key in table if key not in known}
     return {key for key in near if key is not None and key not in table}
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.guarantees.statement import guarantees
-from fedprivacy.records.run_record import SEEDS
 from fedprivacy.scenario.sections import Trust
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.comparison import INTERVAL, finding, slope_by_trust, slopes
@@ -22,14 +22,6 @@ ONE_RUN_ALONE = (
     "Each epsilon is that of one run alone: who sees the results of several cells or repeats has seen "
     "several releases about the same people, which cost the sum of their epsilons at most."
 )
-OPERATOR_ONLY = ("cells[].seconds", "performance.seconds", "error", *SEEDS)
-# What tells how many clients there are, where one may be there or not: see `SIZES_NOTE`.
-SIZES = (
-    "scenario.data.clients", "scenario.compare.clients", "cells[].clients", "cells[].ledger.population",
-    "performance.peak_memory_mb",
-)  # fmt: skip
-# Errors against the true values, and what is made of them.
-SIMULATION_ONLY = ("cells[].queries", "finding", "slope", "slopes")
 
 
 @dataclass(frozen=True)
@@ -111,8 +103,11 @@ def closing(scenario: Statistics, cells: Sequence[Mapping[str, Any]], status: st
         "slopes": slope_rows,
         "finding": finding(cells, slope_rows, scenario.tables()["privacy"]) if cells else None,
         "interval": INTERVAL,
-        "operator_only": list(OPERATOR_ONLY),
-        "simulation_only": [*SIMULATION_ONLY, *(SIZES if private_size else ())],
+        "operator_only": list(StatisticsComparison.OPERATOR_ONLY),
+        "simulation_only": [
+            *StatisticsComparison.SIMULATION_ONLY,
+            *(StatisticsComparison.SIZES if private_size else ()),
+        ],
         "notes": [
             TRUTH_NOTE,
             ONE_RUN_ALONE,

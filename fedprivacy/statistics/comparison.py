@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.documents.answers import Answer, Repeats
 from fedprivacy.records.seed_statistics import interval
 from fedprivacy.statistics.results import CHOICES
 
@@ -30,44 +31,44 @@ def summary(results: Results) -> dict[str, Any]:
     """The repeats of one query in one cell.
 
     Args:
-        results: As `brief` has them, one for each seed.
+        results: As `brief` returns them, one for each seed.
 
     Returns:
         `error`, the mean of the repeats' errors with its interval; `rmse`, the root of the mean of their
-        squares; `told`, of the answers over all repeats and groups the share that was given, since errors are
-        of those alone; `covered`, the share of the intervals that hold the true value; `within_bound`, of
-        the repeats the share within the promised bound; of choices `right`, how often a best one was made,
-        and `score`, what was chosen on average, beside the `best`; and the first repeat's answer.
+        squares; `told`, the share of answers with an estimate over all repeats and groups, since errors are
+        of those alone; `covered`, the share of the intervals that contain the true value; `within_bound`, the
+        share of repeats within the bound; for choices `right`, the share of best choices, and `score`, the
+        mean score of the choice, beside the `best`; and the first repeat's answer.
     """
     first = results[0]
     errors = [result["error"] for result in results if result["error"] is not None]
-    return {
+    return Repeats.new(
         **{key: first[key] for key in ("name", "kind", "mechanism", "noise", "measure", "bound")},
-        "error": interval(errors, math.inf) if errors else None,
-        "rmse": math.sqrt(sum(error**2 for error in errors) / len(errors)) if errors else None,
-        "told": _part(results, "told"),
-        "covered": _part(results, "held"),
-        "within_bound": _within(results),
-        "right": _right(results),
-        "score": interval([result["score"] for result in results], math.inf) if "score" in first else None,
-        "best": first.get("best"),
-        "scored": first.get("scored"),
-        "answer": {key: first.get(key) for key in ("labels", "estimate", "low", "high", "true")},
-    }
+        error=interval(errors, math.inf) if errors else None,
+        rmse=math.sqrt(sum(error**2 for error in errors) / len(errors)) if errors else None,
+        told=_part(results, "told"),
+        covered=_part(results, "held"),
+        within_bound=_within(results),
+        right=_right(results),
+        score=interval([result["score"] for result in results], math.inf) if "score" in first else None,
+        best=first.get("best"),
+        scored=first.get("scored"),
+        answer=Answer.new(**{key: first.get(key) for key in ("labels", "estimate", "low", "high", "true")}),
+    ).to_json()
 
 
 def _part(results: Results, key: str) -> float | None:
-    """How often, over all repeats and all answers in question."""
+    """The share over all repeats and all selected answers."""
     times, of = (sum(result[key][place] for result in results) for place in (0, 1))
     return times / of if of else None
 
 
 def brief(result: Mapping[str, Any]) -> dict[str, Any]:
-    """One repeat's result as a comparison keeps it: without the categories beyond `SHOWN`.
+    """One repeat's result as a comparison stores it: without the categories beyond `SHOWN`.
 
     Returns:
-        The result, with `held`: how many of its intervals hold the true value, and of how many; and `told`:
-        how many estimates there are, and of how many answers that have a true value.
+        The result, with `held`: the number of its intervals that contain the true value, out of how many; and
+        `told`: the number of estimates, out of the answers that have a true value.
     """
     columns = [
         estimate is not None
@@ -97,7 +98,7 @@ def _within(results: Results) -> float | None:
 
 
 def _right(results: Results) -> float | None:
-    """How often a best choice was made."""
+    """The share of repeats in which a best choice was made."""
     if results[0]["kind"] not in ("most-common", "best-price"):
         return None
     return sum(result["error"] == 0 for result in results) / len(results)
@@ -108,18 +109,18 @@ def _listed(value: Any) -> list[Any]:
 
 
 def slopes(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """How the root mean squared error of each query falls with the number of clients n: as n^slope.
+    """The exponent with which each query's root mean squared error falls in the number of clients n.
 
     Args:
         cells: With `trust`, `asked`, `epsilon`, `clients`, `repeats` and `queries` (`summary`).
 
     Returns:
-        One for each trust model, mechanism, query of numbers and epsilon with several n (that a choice is
-        wrong gets rarer faster than any power of n): the slope of a line through the logarithms, and its
-        95 % interval (a mean squared error over r repeats is off by a factor 1 +- sqrt((k - 1)/r), where k is
-        the `KURTOSIS` of one error). That is the law of one error with a sign: the largest error of several,
-        and errors of those answers alone that could be told, have no interval. An error of exactly 0 has no
-        logarithm, and a line through the other points would be too steep or too flat: it has no slope.
+        One for each trust model, mechanism, query of numbers and epsilon with several n (the error of a
+        choice falls faster than any power of n): the slope of a line through the logarithms, and its 95 %
+        interval (a mean squared error over r repeats is off by a factor 1 +- sqrt((k - 1)/r), where k is the
+        `KURTOSIS` of one error). The interval holds for one signed error: the largest error of several, and
+        errors of answers with an estimate alone, have no interval. An error of exactly 0 has no logarithm,
+        and a line through the other points would be biased: it has no slope.
     """
     groups: dict[tuple[Any, ...], list[tuple[float, float, int, float]]] = {}
     for cell in cells:
@@ -180,8 +181,8 @@ def finding(
     Args:
         cells: As for `slopes`.
         slope_rows: Their `slopes`.
-        privacy: The scenario's section, with `unit`, `adjacency` and a `delta` unless that is 0: what every
-            epsilon stands at.
+        privacy: The scenario's section, with `unit`, `adjacency` and a `delta` unless that is 0: the terms of
+            every epsilon.
     """
     private = [cell for cell in cells if cell["trust"] != "none"]
     if not private:
@@ -229,12 +230,12 @@ def _falls(slope_rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str
 
 
 def _result(query: Mapping[str, Any]) -> str:
-    """A mean error, or of choices how often they were right and what they lost."""
+    """A mean error; for choices the share of best ones and the loss."""
     mean = query["error"]["mean"]
     error = f"{mean:,.0f}" if mean >= 1000 else re.sub("e-0*", "e-", f"{mean:.3g}")
     if query["right"] is None:
         released = query["told"]
-        return error if released is None or released == 1 else f"{error} ({100 * released:.3g} % told)"
+        return error if released is None or released == 1 else f"{error} ({100 * released:.3g} % released)"
     lost = "" if mean == 0 else f" ({100 * mean:.2g} % lost)"
     return f"{100 * query['right']:.0f} %{lost}"
 

@@ -50,7 +50,7 @@ class Ask:
         return event if self.times == 1 else dp_accounting.SelfComposedDpEvent(event, self.times)
 
     def to_json(self) -> dict[str, Any]:
-        """The ask as a JSON object; two are equal where a client need not distinguish them."""
+        """The request as a JSON object; equal if a client need not distinguish two requests."""
         mechanism = (
             None if self.mechanism is None else {"name": self.mechanism.name, **asdict(self.mechanism)}
         )
@@ -60,7 +60,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class StatisticsPlan:
-    """Who is protected how: everything that determines the privacy of a statistics run, and nothing else.
+    """The privacy plan of a statistics run: everything that determines its privacy, nothing else.
 
     Args:
         trust: Who adds the noise: "none", "local" (each client) or "central" (the server).
@@ -83,7 +83,7 @@ class StatisticsPlan:
         return dp_accounting.ComposedDpEvent([ask.event(self.adjacency) for ask in self.asks])
 
     def totals_of(self, ask: Ask) -> int:
-        """How many totals the answers to a query amount to (`telling.totals`)."""
+        """The number of totals that a query's answers are summed to."""
         if isinstance(ask.mechanism, FrequencyOracle):
             return ask.mechanism.categories
         return ask.question.cells or (2 if self.trust != "local" and self.adjacency != "replace-one" else 1)
@@ -112,14 +112,16 @@ def people_of(scenario: Statistics, plan: StatisticsPlan) -> People:
 
 
 def plan_of(scenario: Statistics, population: int | None = None) -> StatisticsPlan:
-    """The plan of a scenario. The budget is shared by weight, and at a delta above 0 stretched to fit it.
+    """The plan of a scenario, with the budget shared by weight.
+
+    With a delta above 0 the shares grow until their composition fills the budget.
 
     Args:
         scenario: The scenario.
-        population: The number of clients, where it is known and the data are not to be looked at.
+        population: The number of clients, if it is known without reading the data.
 
     Raises:
-        InputError: if a mechanism cannot be had for its part of the budget.
+        InputError: if a mechanism is impossible at its part of the budget.
     """
     privacy, questions = scenario.privacy, questions_of(scenario)
     plan = StatisticsPlan(
@@ -145,7 +147,7 @@ def plan_of(scenario: Statistics, population: int | None = None) -> StatisticsPl
         return stretched(1.0)
     try:
         if plan.trust == "local":
-            # Coins end somewhere: so much epsilon may be there that nobody can spend it.
+            # Randomised response has a largest epsilon, so a larger budget cannot be spent.
             richest = stretched(min(shares) / MAX_EPSILON)
             if cost(richest.event(), plan.delta, plan.adjacency).epsilon <= privacy.epsilon:
                 return richest
@@ -179,7 +181,7 @@ def _local(question: Question, epsilon: float) -> Told:
         return best_oracle(cells, epsilon) if mechanism == "auto" else _ORACLES[mechanism](cells, epsilon)
     coin, noise = RandomizedResponse(epsilon), Laplace(epsilon, 1.0)
     if mechanism == "auto":
-        # Bits are told best by a coin; a number pays for being rounded to a bit first.
+        # For bits randomised response has the least error; rounding a number to a bit first adds variance.
         by_coin = question.kind != "mean" or coin.variance(1) <= noise.variance
         return coin if by_coin else noise
     return coin if mechanism == "randomized-response" else noise
@@ -199,7 +201,7 @@ def _central(question: Question, adjacency: str, epsilon: float, times: int) -> 
     if question.kind == "best-price" and mechanism != "all-counts":
         return ExponentialMechanism(epsilon, max(question.query.prices), monotone)
     # The sum of one number in [0, 1] each changes by 1 when a client is replaced. Otherwise the number of
-    # clients is itself private: the sum and what is missing to it change by 1 together.
+    # clients is itself private: the sum and its complement change by 1 together.
     # A client that counts in several categories changes each of them by 1.
     cells = question.cells
     sensitivity = min(histogram_sensitivity(adjacency) * question.votes, cells) if cells else 1

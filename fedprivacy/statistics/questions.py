@@ -1,8 +1,8 @@
-"""From a record to an answer: each query as a number in [0, 1] or as one of so many categories.
+"""Maps records to answers: each query as a number in [0, 1] or as one of several categories.
 
-Bounds, grids and categories are public, and what lies beyond them counts as the nearest of them, so that
-no answer depends on what others answered. A client of several records answers with their mean, or with
-one of them by chance; where it counts in several categories, with the first of those that its records name.
+Bounds, grids and categories are public, and values beyond them count as the nearest one, so no answer depends
+on other clients' answers. A client of several records answers with their mean, or with a random one of them;
+if it counts in several categories, with the first ones in its records.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Question:
     Args:
         name: Its name in the scenario.
         query: Its settings.
-        cells: How many categories an answer may have; 0 where it is a number.
-        first: The least whole number of categories that are such; None where edges cut them.
+        cells: The number of categories of an answer; 0 for a number.
+        first: The least category if categories are integers; None if edges cut them.
         whole: Whether totals are whole numbers: not of the mean, nor where a client of several records
             answers with shares of them.
     """
@@ -49,12 +49,12 @@ class Question:
 
     @property
     def votes(self) -> int:
-        """In how many categories a client counts at most; with 1 its records share one vote."""
+        """The most categories in which a client counts; with 1 its records share one vote."""
         return getattr(self.query, "per_client", 1)
 
     @cached_property
     def edges(self) -> Vector:
-        """Where a number passes from one category to the next."""
+        """The boundaries between the categories of a number."""
         query = self.query
         if self.kind == "quantile":
             return np.linspace(query.low, query.high, query.steps + 1)
@@ -86,7 +86,7 @@ class Question:
 
     def _category(self, values: Vector) -> Ids:
         if self.first is None:
-            # A quantile's candidate counts those at or below it, a price those who bid as much or more.
+            # A quantile's candidate counts values at or below it, a price counts bids of at least that much.
             below = self.kind == "quantile"
             placed = np.searchsorted(self.edges, values, side="left" if below else "right").astype(float)
         else:
@@ -115,9 +115,9 @@ class Question:
 
         Args:
             people: The data.
-            clients: Who answers.
-            stream: Chooses among the records of a client, or among its `votes`: a vote that it does not use
-                is for none of the categories, number `cells` (padding and sampling, Qin et al. 2016).
+            clients: The answering clients.
+            stream: Chooses among the records of a client, or among its `votes`: an unused vote counts
+                for none of the categories, number `cells` (padding and sampling, Qin et al. 2016).
         """
         offsets = people.offsets
         if self.votes > 1:
@@ -131,15 +131,17 @@ class Question:
         if self.cells:
             sizes = offsets[clients + 1] - offsets[clients]
             chosen = (stream.random(len(clients)) * sizes).astype(np.int64)
+            # A product just below `sizes` may round up to it.
             return self.coded(people, offsets[clients] + np.minimum(chosen, sizes - 1))
         records, sizes = _records(people, clients)
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        # Rounding must not carry a mean out of [0, 1], on which the sensitivity rests.
         return np.clip(np.add.reduceat(self.coded(people, records), starts) / sizes, 0.0, 1.0)
 
     def _ballots(self, people: People, clients: Ids) -> tuple[Ids, Ids, Ids]:
-        """The categories that each client counts in: whose vote, for which one, and its place.
+        """The votes of each client: owner, category and place.
 
-        Each of its categories once, in the order of its records, and no more than `votes` of them.
+        Each category of a client once, in the order of its records, at most `votes` of them.
         """
         records, sizes = _records(people, clients)
         owner = np.repeat(np.arange(len(clients)), sizes)
@@ -152,7 +154,7 @@ class Question:
 
 
 def _records(people: People, clients: Ids) -> tuple[Ids, Ids]:
-    """The records of clients, one after the other, and how many each has."""
+    """The records of clients in order, and the count of each."""
     begins = people.offsets[clients]
     sizes = people.offsets[clients + 1] - begins
     ends = np.cumsum(sizes)
@@ -197,6 +199,6 @@ def labels(question: Question) -> list[str]:
 
 
 def _written(edge: float) -> str:
-    """An edge in few digits, but so many that no other one is written so."""
+    """An edge in as few digits as distinguish it from all others."""
     short = f"{edge:g}"
     return short if float(short) == edge else repr(edge)

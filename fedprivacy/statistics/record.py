@@ -7,30 +7,19 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from fedprivacy.documents.envelope import Performance
+from fedprivacy.documents.guarantee import Terms
+from fedprivacy.documents.statistics import StatisticsDocument, StatisticsPrivacy
 from fedprivacy.guarantees.charge import charged
 from fedprivacy.guarantees.deployment import SIMULATION, Stated
 from fedprivacy.guarantees.statement import completed, guarantees
-from fedprivacy.io.environment import peak_memory_mb, versions
-from fedprivacy.records.run_directory import SCHEMA, RunDirectory
-from fedprivacy.records.run_record import SEEDS
+from fedprivacy.io.environment import versions
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.ledger import StatisticsLedger
 from fedprivacy.statistics.plan import StatisticsPlan
 from fedprivacy.statistics.shuffled import shuffled
 
-OPERATOR_ONLY = (
-    *(f"queries[].{key}" for key in ("answered", "refusals", "failures", "first_failure", "seconds")),
-    "performance.seconds",
-    "error",
-    "dealing",
-    *SEEDS,
-)
-# Where a client may be there or not, how many there are is itself private.
-SIZES = (
-    "privacy.population", "ledger.population", "plan.population", "scenario.data.clients",
-    "scenario.compare.clients", "performance.peak_memory_mb",
-)  # fmt: skip
-SIMULATION_ONLY = tuple(f"queries[].{key}" for key in ("true", "error", "score", "best"))
 TRUTH_NOTE = (
     "True values and errors are known to this simulation alone: no real federation has them, and no "
     "guarantee here holds against those who see them."
@@ -71,20 +60,20 @@ def claims_of(
         held: As `ledger` has it.
         stated: As `ledger` has it.
     """
-    private_size = SIZES if plan.adjacency != "replace-one" else ()
+    private_size = StatisticsDocument.SIZES if plan.adjacency != "replace-one" else ()
     return {
         "randomness": stated.to_json(held=held),
         "plan": plan.to_json(),
-        "privacy": {
-            **{key: charge[key] for key in ("trust", "unit", "adjacency", "delta", "population")},
-            "epsilon": scenario.privacy.epsilon,
-            "shuffled": shuffled(plan) if scenario.privacy.shuffled else None,
-            "guarantees": [guarantee.to_json() for guarantee in guarantees(charge)],
+        "privacy": StatisticsPrivacy.new(
+            **{key: charge[key] for key in Terms.model_fields},
+            epsilon=scenario.privacy.epsilon,
+            shuffled=shuffled(plan) if scenario.privacy.shuffled else None,
+            guarantees=[guarantee.to_json() for guarantee in guarantees(charge)],
             **completed(charge),
-        },
+        ).to_json(),
         "ledger": charge,
-        "operator_only": [*OPERATOR_ONLY, *private_size],
-        "simulation_only": list(SIMULATION_ONLY),
+        "operator_only": [*StatisticsDocument.OPERATOR_ONLY, *private_size],
+        "simulation_only": list(StatisticsDocument.SIMULATION_ONLY),
         "notes": [TRUTH_NOTE],
     }
 
@@ -146,26 +135,19 @@ class StatisticsRecord:
     def _document(self, status: str, error: str | None) -> dict[str, Any]:
         charge = charged_ledger(self.plan, len(self.queries), status, held=self.held, stated=self.stated)
         claims = claims_of(self.scenario, self.plan, charge, held=self.held, stated=self.stated)
-        return {
-            "schema": SCHEMA,
-            "kind": "statistics",
-            "name": self.scenario.name,
-            "seed": self.scenario.seed,
-            "path": str(self.directory.path) if self.directory else None,
-            "status": status,
-            "error": error,
-            "command": self.command,
-            "started": self.started,
-            "versions": versions(),
-            "scenario": self.scenario.tables(),
-            "noise_key": self.noise_key,
-            "randomness": claims["randomness"],
-            "plan": claims["plan"],
-            "dealing": self.dealing,
-            "queries": self.queries,
+        return StatisticsDocument.new(
+            name=self.scenario.name,
+            seed=self.scenario.seed,
+            path=str(self.directory.path) if self.directory else None,
+            status=status,
+            error=error,
+            command=self.command,
+            started=self.started,
+            versions=versions(),
+            scenario=self.scenario.tables(),
+            noise_key=self.noise_key,
+            dealing=self.dealing,
+            queries=self.queries,
             **claims,
-            "performance": {
-                "seconds": round(time.perf_counter() - self._clock, 3),
-                "peak_memory_mb": peak_memory_mb(),
-            },
-        }
+            performance=Performance.of_process(time.perf_counter() - self._clock),
+        ).to_json()

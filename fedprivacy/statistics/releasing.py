@@ -1,4 +1,8 @@
-"""Turns totals into releases: central trust adds noise or selects, local trust estimates."""
+"""Turns totals into releases: central trust adds noise or selects, local trust estimates.
+
+A query's totals arrive summed over all chunks: exact under central trust, where noise or a choice is drawn
+here, or randomised under local trust, where they are only turned into estimates with their variances.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +29,13 @@ class Released:
     """The publishable result of one query.
 
     Args:
-        totals: Estimated totals, as `telling.totals` gives them without noise; None where one was chosen.
+        totals: Estimated totals, comparable with the exact ones of `telling.totals`; None for a choice.
         variances: Of each total, by the mechanism's own formula; zeros without noise.
         noise: The additive mechanism whose noise is in the totals, if one is.
         chosen: The choice made instead of totals: a category, a candidate for each quantile, or a price.
-        step: What one more answer that speaks for a total changes it by; 0 where totals are no counts of
+        step: The change of a total by one more answer that supports it; 0 if totals are no counts of
             answers.
-        exclusive: The mechanism of answers of which each speaks for exactly one total; else None.
+        exclusive: The mechanism if each answer supports exactly one total; else None.
         answered: How many answers there are, where each speaks for exactly one total.
         whole: Whether each client's true answer is one category, and not a share of several.
         size: What the totals of categories should add up to, where that is public; else None.
@@ -68,7 +72,7 @@ class Released:
         the size (Fieller 1954).
 
         Args:
-            confidence: With which probability each interval holds.
+            confidence: The probability that each interval contains the share.
             parts: From one number for each total, the sums over the inside and over the outside.
             share: Of the inside, in [0, 1].
         """
@@ -93,7 +97,7 @@ class Released:
         each contrast nearer to 0 and takes no share away, and there is always one.
 
         Args:
-            confidence: With which probability each interval holds.
+            confidence: The probability that each interval contains the share.
             parts: From one number for each total, the sums over the inside and over the outside.
         """
         assert self.totals is not None
@@ -123,7 +127,7 @@ class Released:
         parts: Callable[[Vector], tuple[Vector, Vector]],
         share: Vector | float,
     ) -> Vector:
-        """The variance of a contrast of answers that speak for one category alone.
+        """The variance of a contrast of answers that each support one category.
 
         They are not independent between categories. With the weight w of each category (1 - share inside,
         -share outside, else 0) an answer of category c has the mean weight m_c = q W + (p - q) w_c, where W
@@ -152,7 +156,7 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
         ask: The query.
         trust: The trust model.
         totals: The sum over all chunks of `telling.totals`.
-        answered: How many clients are in it; not used where that is private.
+        answered: The number of clients in it; not used where it is private.
         stream: The random stream of this release, and of no other.
     """
     mechanism = ask.mechanism
@@ -189,15 +193,15 @@ def of_support(ask: Ask, mechanism: FrequencyOracle, support: NDArray[np.int64],
     Args:
         ask: The query.
         mechanism: The clients'.
-        support: How many reports support each category, shape (categories,).
-        answered: How many reports there are.
+        support: The number of reports that support each category, shape (categories,).
+        answered: The number of reports.
     """
     counts = mechanism.estimate(support, answered)
-    if ask.question.votes > 1:  # each client tells one of its so many votes, and the best alone is read
+    if ask.question.votes > 1:  # each client reports one of its votes, and only the best category is read
         return Released(ask.question.votes * counts[: ask.question.cells])
     step = 1 / (mechanism.p - mechanism.q)
     variances = mechanism.estimated_variance(support, answered)
-    if not ask.question.whole:  # which of its records a client tells is chance as well
+    if not ask.question.whole:  # the record that a client reports is random as well
         shares = (support + 0.5) / (answered + 1)
         variances = answered * step**2 * shares * (1 - shares)
     return Released(
@@ -212,15 +216,15 @@ def of_support(ask: Ask, mechanism: FrequencyOracle, support: NDArray[np.int64],
 
 
 def scores_of(question: Question) -> list[Callable[[Vector], Vector]]:
-    """How good each candidate is, given the totals: a function for each thing that is to be chosen."""
+    """The score of each candidate, given the totals: one function for each choice."""
     if question.kind == "most-common":
         return [lambda totals: totals]
     if question.kind == "best-price":
         return [lambda totals: np.asarray(question.query.prices) * buyers(totals)]
 
     def by_rank(share: float) -> Callable[[Vector], Vector]:
-        # How many clients stand between a candidate and the wanted rank: none where that is among those who
-        # answer the candidate itself, as it is for one of them.
+        # The number of clients between a candidate and the wanted rank: none if that rank is among the
+        # clients that answer the candidate itself.
         def scores(totals: Vector) -> Vector:
             upper, wanted = np.cumsum(totals), share * totals.sum()
             return -np.maximum(np.maximum(wanted - upper, upper - totals - wanted), 0.0)
@@ -231,5 +235,5 @@ def scores_of(question: Question) -> list[Callable[[Vector], Vector]]:
 
 
 def buyers(totals: Vector) -> Vector:
-    """How many clients bid each price or more, from how many reach each price and no higher one."""
+    """The number of clients that bid each price or more, from the number whose highest price it is."""
     return np.cumsum(totals[::-1])[::-1][1:]

@@ -1,4 +1,4 @@
-"""From what was released to the answer: an estimate, its interval, and in a simulation its true error."""
+"""Answers from releases: an estimate, its interval, and in a simulation its true error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MEASURES = {
     "best-price": "revenue lost, as a share of the best",
 }
 
-# What a choice is judged by.
+# The score of a choice.
 SCORES = {"most-common": "clients in the category", "best-price": "revenue"}
 CHOICES = (*SCORES, "quantile")
 
@@ -52,20 +52,20 @@ def terms(ask: Ask) -> dict[str, Any]:
 
 
 def reported(ask: Ask) -> FrequencyOracle | None:
-    """The clients' own mechanism of a histogram, of whose counts what is promised depends; else None."""
+    """The clients' mechanism of a histogram, whose counts determine the bound; else None."""
     counted = ask.question.kind == "histogram" and isinstance(ask.mechanism, FrequencyOracle)
     return ask.mechanism if counted else None  # type: ignore[return-value]
 
 
 def counted_again(ask: Ask, estimate: Sequence[float], clients: int) -> dict[str, Any]:
-    """A histogram with what is promised of it, made again from some of its estimated counts.
+    """Rebuilds a histogram and its bound from some of its estimated counts.
 
-    Counts of reports are whole: what is between two of them becomes the nearer one.
+    Counts of reports are whole numbers, so values between two of them are rounded.
 
     Args:
         ask: A query whose mechanism is `reported`.
         estimate: The estimated counts of its first categories.
-        clients: How many answered.
+        clients: The number of answers.
     """
     mechanism = reported(ask)
     assert mechanism is not None
@@ -75,11 +75,11 @@ def counted_again(ask: Ask, estimate: Sequence[float], clients: int) -> dict[str
 
 
 def largest_bound(ask: Ask, clients: int) -> float:
-    """The largest error that is promised of a histogram, whatever its counts are.
+    """The largest error bound of a histogram, over all possible counts.
 
     Args:
         ask: A query whose mechanism is `reported`.
-        clients: How many answered.
+        clients: The number of answers.
     """
     mechanism = reported(ask)
     assert mechanism is not None
@@ -96,11 +96,11 @@ def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
     Args:
         ask: The query.
         released: The published result.
-        clients: The number of clients; where that is private it is not used.
+        clients: The number of clients; not used where it is private.
 
     Returns:
         A JSON object with `estimate`, `low` and `high` (of a list each, where there are several) and
-        `bound`, what the mechanism promises beside the interval.
+        `bound`, the mechanism's error bound beside the interval.
     """
     question = ask.question
     answer = _ANSWERS.get(question.kind, _number)(question, released, clients)
@@ -132,7 +132,7 @@ def _number(question: Question, released: Released, clients: int) -> dict[str, A
             None if end is None else low + scale * end for end in (estimate, below, above)
         )
         return {"estimate": estimate, "low": below, "high": above}
-    # The total first: whole numbers of noise then end where the true value is, and not a rounding beside it.
+    # Interval ends are computed on totals, so that integer noise of 0 gives exactly the true value.
     ends = (total, total - half, total + half)
     return dict(
         zip(("estimate", "low", "high"), (low + scale * (end / clients) for end in ends), strict=True)
@@ -140,7 +140,7 @@ def _number(question: Question, released: Released, clients: int) -> dict[str, A
 
 
 def _scale(question: Question) -> tuple[float, float]:
-    """What a share of 0 stands for, and by how much a share of 1 is more."""
+    """The value of a share of 0, and the difference to that of a share of 1."""
     if question.kind != "mean":
         return 0.0, 1.0
     return question.query.low, question.query.high - question.query.low
@@ -288,9 +288,9 @@ def _promised(ask: Ask, released: Released) -> dict[str, Any] | None:
 
 
 def truth(question: Question, answer: dict[str, Any], exact: Vector, clients: int) -> dict[str, Any]:
-    """Known to a simulation alone: the true answer, and the error of the published one.
+    """The true answer, and the error of the published one; known to a simulation alone.
 
-    Of a choice also its `score` and that of the `best` one, and what is `scored`: clients, or revenue.
+    For a choice also its `score`, that of the `best` one, and the unit `scored`: clients, or revenue.
 
     Args:
         question: The query.

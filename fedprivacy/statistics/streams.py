@@ -19,6 +19,6 @@ def statistics_streams(scenario: Statistics, people: People) -> Streams:
     The same noise under two budgets, or over two versions of the data, could be solved for.
     """
     settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
-    settings["data"].pop("path", None)  # the digest says what the data are, wherever they lie
+    settings["data"].pop("path", None)  # the digest identifies the data, independently of their path
     text = json.dumps([settings, people.digest], sort_keys=True)
     return Streams(scenario.seed, hashlib.blake2b(text.encode(), digest_size=16).hexdigest())

@@ -23,14 +23,14 @@ def totals(
         plan: The clients' own plan.
         ask: One of its queries.
         people: The data.
-        clients: Who answers, sorted, shape (clients,).
+        clients: The answering clients, sorted, shape (clients,).
         stream: The random stream of these clients' answers to this query, and of no others.
 
     Returns:
-        float64. Of a number: the sum (or the count of ones), shape (1,), and where the number of clients
-        is private also what is missing to everybody saying 1, shape (2,). Of a category: how many
-        answers speak for each, shape (cells,), and where clients tell one of several votes also how many
-        for none of them.
+        float64. For a number: the sum (or the count of ones), shape (1,), and if the number of clients is
+        private also its complement to the count of clients, shape (2,). For a category: the number of answers
+        that support each, shape (cells,), and if clients report one of several votes also the number for
+        none.
     """
     question, mechanism = ask.question, ask.mechanism
     if plan.trust != "local":

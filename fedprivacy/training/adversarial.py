@@ -90,10 +90,10 @@ def train_adversarially(task: Task) -> Stack:
 
 
 def _lessons(task: Task, count: int) -> Iterator[NDArray[np.int64]]:
-    """For each step of the networks its members and then its references, shape (clients, 2 BATCH).
+    """Yields for each step of the networks its members and then its references, shape (clients, 2 BATCH).
 
-    Each client draws from a stream of its own, whoever else is in the chunk. However many steps there are,
-    no more than `BLOCK` are held.
+    Each client draws from its own stream, so the rest of the chunk does not matter. At most `BLOCK` steps are
+    in memory.
     """
     assert task.references is not None
     purpose, clients = "adversarial/lessons", task.clients.tolist()

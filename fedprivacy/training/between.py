@@ -13,10 +13,10 @@ _ATEN = torch.ops.aten
 
 
 def through(parts: Iterable[nn.Module], inputs: Tensor) -> tuple[Tensor, Back]:
-    """What parts without weights make of inputs, and what brings a gradient by that back to the inputs.
+    """The output of layers without weights, and the function that propagates a gradient back.
 
-    Activations by the kernels that autograd calls, without its bookkeeping, whose first use alone imports for
-    a second.
+    Activations call autograd's kernels directly, because the first use of autograd itself takes a second of
+    imports.
 
     Args:
         parts: Of a chain, in order.

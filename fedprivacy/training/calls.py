@@ -1,16 +1,16 @@
-"""Calls that train clients: of a shape, and with a place for each client, that depend on nobody else.
+"""Training calls whose shape, and each client's place in them, depend on no other client.
 
-A kernel may add up otherwise for other shapes, at the edge of a matrix, in the rest of a vector, or at
-another alignment in memory. Where training is at the edge of stability it amplifies a last digit to a whole
-update, so that what else is in a run must change no bit of a client's update. It cannot, since all that a
-kernel's order of additions depends on is fixed by the plan and the client alone:
+The guarantee assumes that one client's data do not change another client's update. Floating-point kernels can
+break this: their order of additions may change with the shape of a call, at the edge of a matrix, in the rest
+of a vector, or with the alignment in memory, and unstable training amplifies a last digit to a whole update.
+Therefore the plan and the client alone determine everything that the order of additions depends on:
 
     class of a client   by its own agreed size                    `size_class`
     shape of a call     by the class and the plan                 `Shape`: empty places get copies
-    place in a call     by the client's id, whoever else comes    `clients.fleet.Fleet.places`
+    place in a call     by the client's id alone                  `clients.fleet.Fleet.places`
 
-Each number that is computed of a client has only the client's own numbers in it, at the same place in
-tensors of the same shape, which torch allocates at the same alignment. (DP-SGD reads some arrays of numpy,
+Each number computed for a client depends only on the client's own numbers, at the same place in tensors of
+the same shape, which torch allocates at the same alignment. (DP-SGD reads some arrays of numpy,
 whose alignment differs; and where a module raises on a record, all records of a call are passed one by one.)
 Two clients of one place go into two calls (`calls_of`).
 """

@@ -74,7 +74,7 @@ def chain_sums(
 
 @dataclass(frozen=True)
 class _Passed:
-    """What one pass forward and back left of records.
+    """The intermediate results of one forward and backward pass over records.
 
     Args:
         module: The chain.
@@ -98,7 +98,7 @@ class _Passed:
         return _Passed(self.module, (first.shape[0], first.shape[1]), inputs, backs)
 
     def numbers(self) -> int:
-        """How many numbers forming one record's gradient takes."""
+        """The count of numbers in one record's formed gradient."""
         count = 1
         for name, back in self.backs.items():
             layer = self._layer(name)

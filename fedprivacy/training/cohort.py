@@ -1,11 +1,11 @@
 """Local training of many clients at once: by layers where the model is a chain, else by `torch.func`.
 
-Each client runs SGD on its own records from the weights that it was sent, if wanted with momentum,
-weight decay (both as in `torch.optim.SGD`) and the proximal term of FedProx. A chunk of clients is
-one computation. Chains of layers go through `fedprivacy.training.layerwise`; any other module is trained by
-`vmap` over clients of the gradient of the loss. A client that is alone in its chunk needs no `vmap`, whose
-own work is then most of the work: 19 batches of 32 records on an MLP 600-128-100 took 108 ms, by plain
-autograd 38 ms. Either way equal to a plain PyTorch loop client by client, up to rounding.
+Each client runs SGD on its own records from the sent weights, optionally with momentum, weight decay (both as
+in `torch.optim.SGD`) and the proximal term of FedProx. A chunk of clients is one computation. Chains of
+layers train by `fedprivacy.training.layerwise`; any other module trains by `vmap` over clients of the
+gradient of the loss. A client alone in its chunk uses plain autograd, because the overhead of `vmap`
+dominates then: 19 batches of 32 records on an MLP 600-128-100 took 108 ms with it and 38 ms without. Both
+methods equal a plain PyTorch loop client by client, up to rounding.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Loss = Callable[[Weights, Tensor, Tensor, Tensor], Tensor]
 
 
 def train_cohort(task: Task) -> Updates:
-    """The updates of a chunk of clients, each of which is protected as a whole, or not at all.
+    """Trains a chunk of clients that are each protected as a whole, or not protected.
 
     Args:
         task: Their training.
@@ -48,12 +48,12 @@ def train_cohort(task: Task) -> Updates:
 
 
 def way_of(module: nn.Module, batches: Batches, records: int) -> str:
-    """How clients that are protected as a whole are trained, in words.
+    """The training method of clients that are protected as a whole, in words.
 
     Args:
         module: The model.
         batches: Draws their batches.
-        records: How many records a client has.
+        records: The number of records of a client.
     """
     if not is_layerwise(module):
         return "as any module, vectorised over clients (torch.func.vmap)"

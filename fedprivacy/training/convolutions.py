@@ -1,10 +1,10 @@
 """Convolutions with formed weights for each client of a chunk, while the clients train.
 
-A convolution has few weights and many positions, so each client's weights are formed. As long as all clients
-have the weights that were sent, all their images are one batch; from then on, as in the gradient by weight,
-each client is passed by itself. Where few numbers stand side by side (the first layer of grey images, say:
-`fedprivacy.training.unfolding.is_wide` is false), unfolded inputs, which the way forward and the gradient
-share, and one product of matrices take less time than the library's convolution.
+A convolution has few weights and many positions, so each client's weights are formed. While all clients
+still have the sent weights, all their images are one batch; afterwards, and in the gradient by weight, each
+client is computed separately. For narrow rows, such as the first layer of grey images
+(`fedprivacy.training.unfolding.is_wide` is false), one matrix product on unfolded inputs, shared by forward
+pass and gradient, takes less time than the library's convolution.
 """
 
 from __future__ import annotations

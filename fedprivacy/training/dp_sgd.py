@@ -2,9 +2,9 @@
 
     w <- w - learning rate * (sum over the batch of clip(gradient, C) + N(0, (z C)^2 I)) / mean batch size
 
-The denominator is the mean size of a batch, and not that of this one, which would reveal how many records it
-holds. What follows the noise (momentum, weight decay, projection to a ball, the mean of the iterates) is
-post-processing. Without noise, or without clipping, the same steps are made and nothing is promised.
+The denominator is the mean size of a batch. The size of the actual batch would reveal its number of records.
+Everything after the noise (momentum, weight decay, projection to a ball, the mean of the iterates) is
+post-processing. Without noise, or without clipping, the steps are the same and nothing is guaranteed.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def train_examples(
         task: Their training.
         clipping_norm: C, the L2 bound of a record's gradient; None: no bound.
         noise: The noise on each sum of gradients; its clipping norm is C. None: no noise.
-        blank: As if no record had a gradient: what a client answers whose training failed.
+        blank: Trains as if no record had a gradient: the answer of a client whose training failed.
 
     Returns:
-        What the clients answer less the weights that were sent, float64, shape (clients, parameters); and how
-        many gradients of each client were not finite and counted as zero, shape (clients,).
+        The clients' answers less the sent weights, float64, shape (clients, parameters); and the number of
+        each client's gradients that were not finite and counted as zero, shape (clients,).
     """
     weights, options, clients = task.weights, task.options, task.clients
     index, used, steps = task.batches(secret=True)
@@ -43,19 +43,20 @@ def train_examples(
     own_noise = [task.streams.noise("dp-sgd", round=task.round, member=int(client)) for client in clients]
     # numpy's calls take a fraction of torch's, which for a small model would be most of a step.
     features, labels = task.x.numpy(), task.y.numpy()
-    # The way from the start is kept by itself, in float64: float32 weights would swallow part of the noise.
+    # The difference from the start is kept in float64: rounding to float32 weights would lose part of the
+    # noise.
     way = np.zeros((len(clients), len(weights)))
     velocity = np.zeros_like(way) if options.momentum else None
     total = np.zeros_like(way) if options.averaging else None
     zeroed, everyone, least = np.zeros(len(clients), dtype=np.int64), range(len(clients)), steps.min()
     for step in range(index.shape[1]):
-        # A client that has no batch left stays where it is. Its empty batch is passed with the others', so
-        # that who else is done changes no shape.
+        # A client without further batches stays where it is. Its empty batch is computed with the others', so
+        # that the number of finished clients changes no shape.
         rows: Sequence[int] = everyone if step < least else np.flatnonzero(step < steps).tolist()
         at = slice(None) if rows is everyone else rows
         here = weights if step == 0 else (weights + way).astype(np.float32)
         batch = index[:, step]
-        if blank:  # not even the model is asked: it may be what failed
+        if blank:  # the model is not evaluated: it may be the cause of the failure
             gradients = np.zeros((len(rows), len(weights)))
         else:
             sums = clipped_sums(
@@ -94,15 +95,15 @@ def train_examples(
 def clipped_gradients(task: Task, clipping_norm: float | None) -> tuple[Tensor, Index]:
     """The clients' answers where a trusted server makes the step: the sum over a batch, downhill.
 
-    Each record moves the sum over all clients by C at most, and weighs the same whoever holds it.
+    Each record moves the sum over all clients by at most C, with the same weight for every client.
 
     Args:
         task: Their training; its options make one step.
         clipping_norm: C, the L2 bound of a record's gradient; None: no bound.
 
     Returns:
-        The sums of clipped gradients with their sign turned, float64, shape (clients, parameters); and how
-        many gradients of each client were not finite and counted as zero, shape (clients,).
+        The negative sums of clipped gradients, float64, shape (clients, parameters); and the number of each
+        client's gradients that were not finite and counted as zero, shape (clients,).
     """
     index, used, _ = task.batches(secret=True)
     # A second step would start from weights that its own records moved, without noise in between.

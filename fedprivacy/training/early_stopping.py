@@ -1,11 +1,11 @@
-"""Early stopping: when training ends since the loss on public records no longer falls.
+"""Early stopping: ends training once the loss on public records no longer falls.
 
-The rule reads the losses of models on public records alone. Participants are sent these models, so that when
-it ends says nothing more of anybody's data than they do. But how many rounds there are then depends on what
-was released, and composition over a fixed number of rounds does not cover an epsilon for so many as were
-played (Rogers, Roth, Ullman and Vadhan 2016: a filter may end a composition early and keep the budget that
-was set before; what was spent by then is not known as cheaply). To end early is post-processing of all
-planned rounds. So a run with this rule is charged for these, whenever it ends.
+The rule reads the losses of released models on public records alone, so the time of stopping reveals nothing
+beyond these models. But the number of rounds then depends on the releases, and composition over a fixed
+number of rounds proves no epsilon for the completed ones (Rogers, Roth, Ullman and Vadhan 2016: a privacy
+filter may end a composition early within the budget set in advance; an odometer of the spent part costs
+more). Stopping early is post-processing of all planned rounds, so a run with this rule is always charged for
+all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def has_stopped(losses: Sequence[float], patience: int) -> bool:
 
     Args:
         losses: On public records, in order; one that is not finite is no improvement.
-        patience: After so many in a row, none of them below the least before, it ends.
+        patience: Training ends after this many consecutive measurements without a new minimum.
 
     >>> has_stopped([3.0, 1.0, 2.0, 1.5], 2), has_stopped([3.0, 1.0, 2.0, 0.5], 2)
     (True, False)
@@ -69,9 +69,9 @@ def words_of_runs(runs: Sequence[tuple[int, int]], patience: int, *, noise: bool
     """A comparison's entry about the rule.
 
     Args:
-        runs: Of each run that has finished the rounds that were, and those that might have been.
+        runs: The completed and the planned rounds of each finished run.
         patience: Measurements without a lower loss.
-        noise: Whether somebody adds noise in any of them.
+        noise: Whether any of them has noise.
 
     >>> words_of_runs([(4, 9), (9, 9), (6, 9)], 2, noise=False)[:71]
     'Early stopping: training ended after 4 to 6 of 9 rounds in 2 of 3 runs.'

@@ -1,10 +1,10 @@
-"""The sum of clipped gradients of single records: what DP-SGD adds its noise to (Abadi et al. 2016).
+"""Sums of clipped gradients of single records, to which DP-SGD adds noise (Abadi et al. 2016).
 
 Logistic regression is clipped in closed form, chains of linear layers by the factors of their gradients,
 chains with convolutions by one ordinary pass and formed gradients of the convolutions, any other module by
-`vmap` of its gradient. In each the length of a gradient is taken from the very numbers that are summed, so
-that what one record adds is at most C. A computation has the same shape whether a record counts or not: the
-gradients of others keep their rounding.
+`vmap` of its gradient. Each method computes a gradient's norm from the same numbers that it sums, so one
+record adds at most C. A computation has the same shape whether a record counts or not, so the gradients of
+others keep their rounding.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Gradient = TypeVar("Gradient")
 
 _NUMBERS = 2**24  # of formed gradients in memory at once: 64 MB
 
-# Which way each module goes: it is looked at once, and may not be built otherwise afterwards.
+# The method of each module, chosen once; a module must not change its structure afterwards.
 _WAYS: WeakKeyDictionary[nn.Module, Callable[..., tuple[Tensor, Tensor]]] = WeakKeyDictionary()
 
 

@@ -1,11 +1,11 @@
 """The weights of one layer for each client of a chunk, while the clients train.
 
-After some steps of SGD the weights of a linear layer are those that were sent, times a number, less a sum of
-outer products of what went into the layer (h) and what came back to its output (d). `FactoredLinear` keeps
-these factors and forms no client's weights: it multiplies all records by the weights that were sent, at once,
-and corrects each product by (h H^T) D. The first layer sees the same records in every epoch, so its factors
-have as many rows as a client has records, however many steps it makes. `FormedLinear` keeps the weights of
-each client, which is cheaper where they are few.
+After some steps of SGD the weights of a linear layer are the sent weights, times a number, less a sum of
+outer products of the layer's inputs (h) and the gradients at its outputs (d). `FactoredLinear` keeps these
+factors and forms no client's weights: it multiplies all records by the sent weights at once, and corrects
+each product by (h H^T) D. The first layer sees the same records in every epoch, so its factors have as many
+rows as a client has records, for any number of steps. `FormedLinear` keeps the weights of each client, which
+is cheaper where they are few.
 
 Both are exact up to rounding, with momentum, weight decay and the proximal term too: all are linear in
 weights and gradients.
@@ -43,7 +43,7 @@ class Step:
 
     @property
     def pull(self) -> float:
-        """How strongly a way that was made draws back to where it began."""
+        """The strength with which a path is pulled back to its start."""
         return self.weight_decay + self.proximal
 
     def of_active(self, way: Tensor) -> Tensor:
@@ -95,21 +95,21 @@ class Layer(Protocol):
 
         Args:
             inputs: Shape (clients, batch, *inputs); None for a first layer that was given its rows.
-            place: Where the batch stands in rows that were given: the same columns for all clients, or places
-                among the rows of all clients, shape (clients * batch,).
+            place: The batch's place in the given rows: the same columns for all clients, or indices of the
+                rows of all clients, shape (clients * batch,).
         """
 
     def backward(self, back: Tensor) -> Tensor:
         """The gradient at the inputs of the last `forward`, from the gradient at its outputs."""
 
     def descend(self, back: Tensor, step: Step) -> None:
-        """Makes a step along the gradient of the last `forward`, of what came back to its outputs."""
+        """Makes a step along the gradient of the last `forward`, from the gradient at its outputs."""
 
     def squares(self) -> Tensor:
-        """The squared norm of each client's update, or a little more than it; float64, shape (clients,)."""
+        """The squared norm of each client's update, never below it; float64, shape (clients,)."""
 
     def errors(self) -> Tensor:
-        """How far rounding may move each client's update in `total`, as a norm; float64, shape (clients,)."""
+        """Bounds the norm of each client's rounding error in `total`; float64, shape (clients,)."""
 
     def total(self, shares: Tensor) -> list[Tensor]:
         """The sum of all updates times shares, float64, by parameter.
@@ -123,12 +123,12 @@ class Layer(Protocol):
 
 
 class FactoredLinear:
-    """A linear layer whose weights stay factored: a way of factors^T rows from those that were sent.
+    """A linear layer with factored weights: the sent weights plus factors^T rows.
 
     Args:
         sent: The weight that was sent, shape (outputs, inputs), and the bias if there is one.
         rows: The layer's inputs, shape (clients, rows, inputs); or room for them.
-        scale: Of what was sent; shared by all layers.
+        scale: The factor of the sent weights, shared by all layers.
         given: Whether the rows are there from the beginning; else each step appends its batch.
     """
 
@@ -137,7 +137,7 @@ class FactoredLinear:
         self._rows, self._scale, self._given = rows, scale, given
         self._factors = rows.new_zeros(*rows.shape[:2], len(self._weight))
         self._momentum: Tensor | None = None
-        self._moved = 0  # so many rows, the first ones, may have factors
+        self._moved = 0  # the number of leading rows that may have factors
         self._place: Place = slice(0)
 
     def forward(self, inputs: Tensor | None, place: Place) -> Tensor:
@@ -189,7 +189,7 @@ class FactoredLinear:
     def squares(self) -> Tensor:
         """As `Layer` has it: by the products of rows with rows, and of factors with factors.
 
-        More by what rounding may have taken from them: where parts cancel, not much of the products is left.
+        Adds a bound of the rounding error: where parts cancel, little of the products remains.
         """
         factors = self._factors.double()
         squares_of_norms = (self._gram * torch.bmm(factors, factors.mT)).sum(dim=(1, 2))
@@ -273,7 +273,7 @@ class FactoredLinear:
 
     @cached_property
     def _sent_square(self) -> Tensor:
-        """The squared norm of what was sent."""
+        """The squared norm of the sent weights."""
         parts = [part for part in (self._weight, self._bias) if part is not None]
         return torch.stack([part.double().square().sum() for part in parts]).sum()
 
@@ -290,9 +290,10 @@ class FactoredLinear:
 
 
 class FormedLayer:
-    """A layer with formed weights for each client; until the first step all share those that were sent.
+    """A layer with formed weights for each client; until the first step all share the sent ones.
 
-    The way from these is kept, and the weights themselves are formed where a second step needs them.
+    The layer stores the difference from the sent weights, and forms the weights when a second step needs
+    them.
 
     Args:
         sent: The weights that were sent, and the bias if there is one.
@@ -345,7 +346,7 @@ class FormedLayer:
         return torch.stack(parts).square().sum(dim=0) * (1.0 + 2.0 * (terms + 8) * ROUNDING)
 
     def errors(self) -> Tensor:
-        """As `Layer` has it: a sum of as many terms as there are clients."""
+        """As for `Layer`: a sum of one term for each client."""
         return 2.0 * (len(self._ways[0]) + 8) * ROUNDING * self.squares().sqrt()
 
     def total(self, shares: Tensor) -> list[Tensor]:

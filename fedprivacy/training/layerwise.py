@@ -1,7 +1,7 @@
 """Local training of many clients at once where the model is a chain: layer by layer.
 
 Each layer with weights is passed once for all clients (`fedprivacy.training.layers` and `convolutions`);
-what stands between such layers (activations, pooling) is differentiated by torch. Equal to a plain PyTorch
+torch differentiates the layers between them (activations, pooling). Equal to a plain PyTorch
 loop client by client, up to rounding. For other models see `fedprivacy.training.cohort`.
 """
 
@@ -29,7 +29,7 @@ from fedprivacy.training.unfolding import output_size
 
 # Per second and core: floating-point operations of one large product and of many small ones, and bytes moved.
 _SHARED_RATE, _OWN_RATE, _BYTES_RATE = 70e9, 12e9, 15e9
-_LOT = 64  # columns that every kernel of torch adds up alike
+_LOT = 64  # columns that every kernel of torch sums in the same order
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class LayerwiseUpdates:
 
     Args:
         layers: In the order of the model's parameters.
-        places: Which of the clients that were trained count, in order, on the CPU; None: all of them.
+        places: The indices of the trained clients that count, in order, on the CPU; None: all of them.
     """
 
     layers: Sequence[Layer]
@@ -47,8 +47,8 @@ class LayerwiseUpdates:
     def clipped_total(self, clipping_norm: float | None, error: float = math.inf) -> tuple[Tensor, Tensor]:
         """As `fedprivacy.training.updates.Updates` has it.
 
-        Norms and sums are computed in float64: a client's trained weights are float32, and in float32 much of
-        what cancels in its norm would not cancel in the sum.
+        Norms and sums are computed in float64: a client's trained weights are float32, and in float32 the
+        cancellation in its norm would differ from that in the sum.
         """
         errors = torch.stack([layer.errors() for layer in self.layers]).sum(dim=0)
         shares, broken = shares_of_norms(self._lengths(), clipping_norm, errors, error)
@@ -94,7 +94,7 @@ def is_layerwise(module: nn.Module) -> TypeGuard[nn.Sequential]:
 
 
 def kinds_of(module: nn.Sequential, batches: Batches, records: int) -> dict[str, str]:
-    """How the weights of each layer are kept, "factored" or "formed", by its name.
+    """The storage of each layer's weights, "factored" or "formed", by the layer's name.
 
     Args:
         module: A model that can be trained so.
@@ -133,7 +133,7 @@ def numbers_of_convolutions(module: nn.Sequential, features: Sequence[int]) -> t
 
 @torch.no_grad()
 def train_layerwise(task: Task) -> LayerwiseUpdates:
-    """The updates of a chunk of clients, each of which is protected as a whole, or not at all."""
+    """Trains a chunk of clients that are each protected as a whole, or not protected."""
     chunk = _Chunk.of(task)
     for number in range(len(chunk.places)):
         chunk.step(number)
@@ -302,13 +302,13 @@ def _parts(
 
 
 def _factored(layer: nn.Linear, rows: int | None, steps: int, batch: int) -> bool:
-    """Whether a layer's weights take less time factored, by what was measured on one core.
+    """Whether factored weights of a layer take less time, by measurements on one core.
 
     Args:
         layer: The layer.
-        rows: Of a first layer, how many records a client has; None for another layer.
-        steps: How many steps a client makes.
-        batch: How many records a batch has.
+        rows: Of a first layer, the number of a client's records; None for another layer.
+        steps: The number of a client's steps.
+        batch: The number of records in a batch.
     """
     size, ends = layer.in_features * layer.out_features, layer.in_features + layer.out_features
     every = steps * batch

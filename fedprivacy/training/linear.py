@@ -1,8 +1,8 @@
 """Gradients of single records in networks of linear layers, without ever forming one.
 
-The gradient of a record by the weights of a linear layer is the outer product of what came back to the
-layer's output and what went in (Goodfellow 2015, "Efficient per-example gradient computations"). Its norm,
-and its product with any vector, follow from the two. Records may stand in dimensions (clients,
+The gradient of a record by the weights of a linear layer is the outer product of the gradient at the layer's
+output and its input (Goodfellow 2015, "Efficient per-example gradient computations"). Its norm,
+and its product with any vector, follow from the two. Records may have dimensions (clients,
 records), with weights that all clients share or with weights of each client's own.
 """
 

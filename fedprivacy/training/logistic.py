@@ -1,10 +1,10 @@
 """Clipped gradients of single records in logistic regression, in closed form.
 
 With one linear layer the gradient of a record's cross-entropy is the outer product of softmax(logits) minus
-the label's one-hot vector with the record, and with 1 for the bias. So nothing passes back. A model so small
-spends its time in calls and not in arithmetic: with few of them a step of DP-SGD on 64 or 256 records of 64
-features takes half as long as by the factors of a chain (`fedprivacy.training.linear`). Classes stand before
-records, since few numbers side by side are slow to sum.
+the label's one-hot vector with the record, and with 1 for the bias. No backward pass is needed. The time of
+such a small model is the overhead of calls, not arithmetic: with few calls a step of DP-SGD on 64 or 256
+records of 64 features takes half as long as by the factors of a chain (`fedprivacy.training.linear`). Classes
+come before records in memory, since short rows are slow to sum.
 """
 
 from __future__ import annotations

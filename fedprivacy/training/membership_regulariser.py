@@ -1,8 +1,8 @@
 """The adversary of adversarial regularisation: each client's network separates members from others.
 
 As h in Nasr, Shokri and Houmansadr 2018 it sees the classifier's output for a record, and the record's label.
-It is one perceptron over both, smaller than theirs, and gets the log-probability of the label too, which a
-larger one finds out for itself. All clients' networks are one computation.
+It is one perceptron over both, smaller than theirs, and also gets the log-probability of the label, which a
+larger network would learn to compute. All clients' networks are one computation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 WIDTHS = (64, 32)
 LEARNING_RATE = 1e-3  # of Adam, as in the paper
-_LEAST = -30.0  # log-probability that is told: below, a gradient would be all there is
+_LEAST = -30.0  # least log-probability: a smaller one would dominate the gradient
 
 
 class InferenceNetworks:
@@ -47,7 +47,7 @@ class InferenceNetworks:
         self._optimizer = torch.optim.Adam([*self._weights, *self._biases], lr=LEARNING_RATE, fused=True)
 
     def __call__(self, logits: Tensor, y: Tensor) -> Tensor:
-        """How surely records are members, as logits, shape (clients, records).
+        """The membership logits of records, shape (clients, records).
 
         Args:
             logits: The classifier's, shape (clients, records, classes).

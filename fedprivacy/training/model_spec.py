@@ -1,4 +1,4 @@
-"""How the model of a run is made: by its name, or by code that the scenario names."""
+"""The specification of a run's model: by its name, or by code that the scenario names."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Whether a module that somebody else wrote can be trained here, and what keeps it from that.
+"""Checks whether a user's module can be trained here, with the reason if it cannot.
 
-Training takes the weights for all that a model knows: they are what is clipped. A module that keeps
-anything else of the records it sees (the running statistics of BatchNorm) would carry clients' data
-past that. And clients are trained side by side by `vmap`, with batches that are padded: records must
-not mix, and nothing may be drawn from torch's one generator, whose order depends on who trains with whom.
+Clipping bounds the weights only. A module that stores anything else about records, such as the running
+statistics of BatchNorm, would leak clients' data past the clipping. Clients are trained together by `vmap`
+with padded batches, so a module must not mix records, and must not draw from torch's global generator, whose
+order depends on the clients in a chunk.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def check(module: nn.Module, same: nn.Module, options: Code, features: Sequence[
     faults = list(_of_parts(module))
     if faults:
         raise wrong(options, "; ".join(faults))
+    # The run's seed must determine the initial weights, or a run could not be repeated.
     if not np.array_equal(flat_weights(module), flat_weights(same), equal_nan=True):
         what = "it makes other weights when it is called again at the same seed"
         raise wrong(options, what, "Draw them from torch's own generator, which the run seeds.")
@@ -105,6 +106,8 @@ def _of_outputs(module: nn.Module, x: Tensor, classes: int) -> str | None:
             f"it changes its attribute {changed[0]} when it is used: only parameters are clipped, so that "
             "could carry clients' data out"
         )
+    # If records mixed, padding and other records would change a record's gradient, and clipping it would
+    # bound nothing.
     if not torch.allclose(torch.cat(alone), logits, rtol=1e-3, atol=1e-4, equal_nan=True):
         return "it answers otherwise for a record alone than in a batch: the records of a batch must not mix"
     return None
@@ -115,6 +118,8 @@ def _of_training(module: nn.Module, x: Tensor, classes: int) -> str | None:
     y, sent, rate = torch.arange(len(x)) % classes, flat_weights(module), 0.1
     records, options = [np.arange(1), np.arange(1, len(x))], LocalTraining(ShuffledBatches(1), rate)
     try:
+        # Through the entry point of a run, so that a module that `vmap` miscomputes is found before any
+        # client trains.
         task = Task(module, sent, x, y, records, np.arange(2), options, Streams(0), round=0)
         updates = train_cohort(task).stack()
         loss = nn.functional.cross_entropy(module(x[1:]), y[1:])

@@ -67,7 +67,7 @@ def gradients_of(private: GradSampleModule, x: Tensor, y: Tensor) -> list[Tensor
     """
     private.set_grad_sample_to_none()
     weights = _trained(private)
-    if not len(y):  # not every model can be asked about no records
+    if not len(y):  # some models fail on an empty batch
         return _given(private, [weight.new_zeros((0, *weight.shape)) for weight in weights])
     try:
         check_labels(y)

@@ -111,9 +111,9 @@ def _train(
     start: Tensor,
     options: LocalTraining,
 ) -> tuple[Tensor, int]:
-    """One client's update, float64, shape (parameters,), and how many gradients counted as zero."""
+    """One client's update, float64, shape (parameters,), and the number of gradients that counted as zero."""
     parameters = list(private.parameters())
-    if options.proximal:  # what follows the noise stands between it and the step, as weight decay does
+    if options.proximal:  # the proximal term follows the noise, like weight decay
         sent = [parameter.detach().clone() for parameter in parameters]
 
         def pull(*_: object) -> None:
@@ -172,7 +172,7 @@ def generator_of(stream: np.random.Generator) -> torch.Generator:
 @contextmanager
 def _without_answered_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
-        # The README says that all noise here is a simulation's.
+        # The README states that all noise here is simulation-grade.
         warnings.filterwarnings("ignore", message="Secure RNG turned off")
         # Opacus hooks the first layer too, whose inputs are data.
         warnings.filterwarnings("ignore", message="Full backward hook is firing when gradients")
@@ -180,7 +180,7 @@ def _without_answered_warnings() -> Iterator[None]:
 
 
 def check(module: nn.Module, features: Sequence[int], classes: int) -> None:
-    """Tries Opacus on a model and a few made-up records, before any client does.
+    """Tests Opacus on a model with a few synthetic records, before any client trains.
 
     Args:
         module: The model.
@@ -198,7 +198,8 @@ def check(module: nn.Module, features: Sequence[int], classes: int) -> None:
     try:
         updates, _ = train_examples(task, 0.1, None)
         with _without_answered_warnings():
-            gradients_of(GradSampleModule(_copy_of(module)), x.double(), y)  # a client goes on if this raises
+            # In training a client continues if this raises, so an unsupported model must be found here.
+            gradients_of(GradSampleModule(_copy_of(module)), x.double(), y)
     except Exception as error:
         raise InputError(
             _refused(f"Opacus, which reckons in float64 here, raises {_reason(error)}")

@@ -1,4 +1,4 @@
-"""How much of each record's gradient counts, so that none of it is longer than C (Abadi et al. 2016)."""
+"""Clipping factors of records' gradients, which bound each norm by C (Abadi et al. 2016)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# A longer gradient is taken for one that is not finite: sums of so long ones would soon leave float32.
+# A longer gradient counts as not finite: sums of such gradients would overflow float32.
 NORM_LIMIT = 1e18
-# Clipped gradients are this much shorter than C, so that what is rounded afterwards stays below it.
+# Clipped gradients are this much shorter than C, so that they stay below C after rounding.
 _HAIR = 1e-6
 
 

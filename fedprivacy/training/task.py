@@ -20,12 +20,12 @@ Drawn = tuple[Index, NDArray[np.bool_], Index]
 
 @dataclass(frozen=True)
 class Adversarial:
-    """How an inference network is trained beside each client's model (`fedprivacy.training.adversarial`).
+    """Settings of each client's inference network (`fedprivacy.training.adversarial`).
 
     Args:
         gain: lambda, which weighs the network's gain against the loss of the model.
         steps: The network's steps before each of the model.
-        first: And so many more before the first of a round, in which it begins anew.
+        first: Additional steps before the first of a round, in which the network starts anew.
     """
 
     gain: float
@@ -35,7 +35,7 @@ class Adversarial:
 
 @dataclass(frozen=True)
 class LocalTraining:
-    """How a client trains.
+    """The settings of a client's local training.
 
     Args:
         batches: Draws the batches of a client.
@@ -63,11 +63,11 @@ class LocalTraining:
 class Shape:
     """The shape of a call that trains clients: from the plan and a client's own size, never from others.
 
-    Kernels choose how they add by the shapes that they are given, so that a client's rounding would tell of
-    others whose number or sizes went into them.
+    Kernels choose their order of additions by shape, so a client's rounding would otherwise reveal the number
+    and sizes of other clients in its call.
 
     Args:
-        places: How many clients a call trains; where fewer come, copies of the first fill it up.
+        places: The number of clients in a call; copies of the first fill empty places.
         records: The assumed number of each client's records: the bound of its size class (`size_class`).
         rows: The number of its records in the call, padded.
         width: The number of records in a batch, padded.
@@ -101,7 +101,7 @@ def size_class(records: int) -> int:
 
 
 def _width(batches: Batches, records: int) -> int:
-    """The places of a batch: of a Poisson batch so many that one overflows once in a billion times."""
+    """The places of a batch; a Poisson batch overflows them with a probability of about 1e-9."""
     if isinstance(batches, PoissonBatches):
         mean = batches.mean_size(records)
         return min(records, size_class(int(np.ceil(mean + 6.0 * np.sqrt(mean) + 6.0))))
@@ -120,16 +120,16 @@ class Task:
         x: All records, float32, shape (records, *features).
         y: All labels, int64, shape (records,).
         records: For each client of the chunk its record numbers; none may be empty.
-        clients: The ids of the chunk's clients, shape (clients,); they key what is drawn.
+        clients: The ids of the chunk's clients, shape (clients,); they key the draws.
         options: The clients' optimiser.
         streams: The run's random streams.
-        round: The round, which keys what is drawn too.
-        sizes: How many records each client is agreed to have, shape (clients,): rates and denominators are
-            reckoned with it, so that they do not tell of a record that came or went. None: as many as it has.
-        references: The numbers of records that nobody trains on, which adversarial regularisation compares
-            with, shape (references,).
+        round: The round, which keys the draws too.
+        sizes: The agreed record counts, shape (clients,). Rates and denominators use them, so that they do
+            not reveal an added or removed record. None: the actual counts.
+        references: The indices of records that no client trains on, for adversarial regularisation, shape
+            (references,).
         shape: The padded shape; None: that of the largest client, whose size the others' rounding may reveal.
-        drawn: Their batches, as `positions` has them, where they are drawn already.
+        drawn: Their batches, as `positions` returns them, if already drawn.
     """
 
     module: nn.Module
@@ -148,17 +148,17 @@ class Task:
 
     @cached_property
     def counts(self) -> Index:
-        """How many records each client has, shape (clients,)."""
+        """The number of records of each client, shape (clients,)."""
         return np.array([len(rows) for rows in self.records])
 
     @property
     def agreed(self) -> Index:
-        """How many records each client is agreed to have, shape (clients,)."""
+        """The agreed number of records of each client, shape (clients,)."""
         return self.counts if self.sizes is None else self.sizes
 
     @property
     def most(self) -> int:
-        """How many records each client is taken to have, by which ways of training are chosen."""
+        """The assumed number of records of each client, which selects its method of training."""
         return int(self.agreed.max()) if self.shape is None else self.shape.records
 
     @property

@@ -42,7 +42,7 @@ def unfolded(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
 
 
 def output_size(layer: nn.Conv2d, inputs: Tensor) -> tuple[int, int]:
-    """The height and the width of what a convolution makes of inputs, shape (..., height, width)."""
+    """The height and width of a convolution's output for inputs of shape (..., height, width)."""
     assert not isinstance(layer.padding, str)
     high, wide = (
         (size + 2 * around - apart * (kernel - 1) - 1) // stride + 1

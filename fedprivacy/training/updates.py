@@ -25,8 +25,8 @@ class Updates(Protocol):
         """The sum of the clipped updates; one that is not finite counts as zero.
 
         Args:
-            clipping_norm: C, which bounds the L2 norm of what each client adds; None clips nothing.
-            error: How far rounding may move what each client adds (`clipping.bounds_of_a_sum`).
+            clipping_norm: C, the bound of each client's L2 norm in the sum; None clips nothing.
+            error: The allowed rounding error of each client's part (`clipping.bounds_of_a_sum`).
 
         Returns:
             The sum, float64, shape (parameters,), on the CPU; and which updates were not finite, bool, shape
@@ -74,7 +74,7 @@ class Joined:
 
     Args:
         parts: Of each call.
-        lengths: How many clients each call has.
+        lengths: The number of clients of each call.
         order: For each client its place in the parts, one after the other; None: that is the order.
     """
 

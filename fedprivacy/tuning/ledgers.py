@@ -28,12 +28,12 @@ def law_of(tune: StoppingTune) -> Repetitions:
 def chosen_ledger(
     tune: Tune, plans: Sequence[Plan], chosen: int | None, *, tested: bool = False
 ) -> dict[str, Any]:
-    """The ledger of the choice as it is made, its training included.
+    """The ledger of the choice by its method, training included.
 
     Args:
-        tune: How it is made.
+        tune: The method of the choice.
         plans: Of each candidate.
-        chosen: Which is trained on the clients; None where no try was drawn: all cost the same.
+        chosen: The candidate trained on the clients; None if no try was drawn: all cost the same.
         tested: Whether held-out records belong to clients.
 
     Raises:
@@ -44,12 +44,15 @@ def chosen_ledger(
     if isinstance(tune, StoppingTune):
         event = selection.event([_scored(plan, tune) for plan in plans], base["adjacency"])
         ledger = _changed(base, lambda _: event, [TuningAssumption.BEST_ALONE, TuningAssumption.FAILS_LAST])
+        # Clients are sent the models of every try, so the theorem about the best one covers no participant.
         for claim in ledger["claims"]:
             if claim["observer"] == "participant":
                 claim |= {"event": None, "assumptions": [str(TuningAssumption.SENT_ALL)]}
         return ledger
     if isinstance(tune, ExponentialTune):
-        selection.event([plan.event() for plan in plans], base["adjacency"])  # which refuses what differs
+        selection.event(
+            [plan.event() for plan in plans], base["adjacency"]
+        )  # raises if the candidates differ in cost
         choice = by_clients(tune.epsilon, base["adjacency"]).event()
         return _changed(
             base,
@@ -67,7 +70,7 @@ def naive_ledger(
     Args:
         tune: How the choice is made instead.
         plans: Of each candidate.
-        chosen: Which is trained on the clients; None where no try was drawn: all cost the same.
+        chosen: The candidate trained on the clients; None if no try was drawn: all cost the same.
         tested: Whether held-out records belong to clients.
     """
     base = Ledger(plans[chosen or 0], tested=tested).in_advance().to_json()
@@ -88,7 +91,7 @@ def _scored(plan: Plan, tune: StoppingTune) -> dp.DpEvent:
 def _changed(
     base: Mapping[str, Any], event_of: Callable[[dp.DpEvent], dp.DpEvent], assumptions: Sequence[str]
 ) -> dict[str, Any]:
-    """A ledger of one training with another event, and more assumptions, where there is a claim."""
+    """A copy of a training's ledger with another event and more assumptions in each claim."""
     ledger = copy.deepcopy(dict(base))
     for claim in ledger["claims"]:
         if claim["event"] is not None:

@@ -17,19 +17,19 @@ from fedprivacy.errors import InputError
 
 MOST_MEAN = 1000.0
 MOST_SHAPE = 100.0
-LEAST_SHAPE = 1e-3  # of those above 0: nearer to it the tail cannot be computed
-_NEVER = 1e-15  # what is this unlikely is never drawn
+LEAST_SHAPE = 1e-3  # of shapes above 0: for smaller ones the tail cannot be computed
+_NEVER = 1e-15  # values of smaller probability are never drawn
 
 
 @dataclass(frozen=True)
 class Repetitions:
-    """The law of the number of repetitions, and what it makes of the cost of one.
+    """The distribution of the number of repetitions, with the cost of the best of them.
 
     A truncated negative binomial number of shape eta >= 0 is at least 1 (Papernot and Steinke 2022,
     Definition 1; eta = 1 is the geometric one of Liu and Talwar 2019, eta = 0 the logarithmic one). A Poisson
     number may be 0: then nothing is run, and the output must not depend on the data.
 
-    Simulation grade: what is less likely than 1e-15 in all is never drawn.
+    Simulation grade: a tail of probability 1e-15 in all is never drawn.
 
     Args:
         mean: Of the number, from 1 to 1000; of a Poisson number its parameter.
@@ -90,7 +90,7 @@ class Repetitions:
         return _probabilities(self).copy()
 
     def draw(self, stream: np.random.Generator, size: int | None = None) -> NDArray[np.int64]:
-        """How many repetitions, shape () or (size,).
+        """Draws the number of repetitions, shape () or (size,).
 
         Who learns the number learns more than is accounted for: it is the operator's alone.
 
@@ -101,7 +101,7 @@ class Repetitions:
         return np.asarray(np.searchsorted(_ends(self), stream.random(size), side="right"))
 
     def chance_of_the_best(self, candidates: int) -> float:
-        """That a given one of `candidates` is among those run, each repetition taking one at random."""
+        """The probability that a given one of `candidates` runs, if each repetition draws one at random."""
         if candidates < 1:
             raise InputError(f"candidates = {candidates}: must be at least 1.")
         missed = (1 - 1 / candidates) ** np.arange(len(_probabilities(self)))

@@ -44,12 +44,12 @@ class NoisyScore:
 
     @property
     def gaussian(self) -> Gaussian:
-        """The mechanism: what draws the noise is what is accounted for."""
+        """The mechanism, which draws the noise and is accounted for."""
         return Gaussian(0.5, self.noise_multiplier)
 
     @property
     def words(self) -> str:
-        """How much noise there is, in words."""
+        """The amount of noise, in words."""
         return self.gaussian.words
 
     def event(self) -> dp.DpEvent:

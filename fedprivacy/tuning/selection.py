@@ -23,12 +23,12 @@ from fedprivacy.tuning.repetitions import Repetitions
 class PrivateSelection:
     """Each repetition runs one candidate, drawn uniformly with replacement, on noise of its own.
 
-    What a repetition gives is a model and a score, both private. The best by its score is told, with that
-    score; the others, and how many there were, are told to nobody. Adaptive choice of the next candidate by
-    the scores of earlier ones is *not* covered.
+    A repetition returns a private model and a private score. Only the best model and its score are released;
+    the others and their number stay secret. Adaptive choice of the next candidate by the scores of earlier
+    ones is *not* covered.
 
     Args:
-        candidates: How many there are to draw from.
+        candidates: The number of candidates to draw from.
         repetitions: The law of the number of runs.
 
     Raises:
@@ -72,7 +72,7 @@ class PrivateSelection:
 
     @property
     def words(self) -> str:
-        """How it is chosen, in words."""
+        """The selection rule, in words."""
         return f"the best of {self.repetitions.words}, each of one of {self.candidates} candidates"
 
 
@@ -144,6 +144,8 @@ def naive(each: Sequence[dp.DpEvent]) -> dp.DpEvent:
 def _the_same(each: Sequence[dp.DpEvent], candidates: int, adjacency: str) -> dp.DpEvent:
     if len(each) != candidates:
         raise InputError(f"{len(each)} events for {candidates} candidates: give one for each.")
+    # Papernot and Steinke's theorems bound the best of repetitions of one cost. A candidate that costs more
+    # would break the bound whenever it is drawn.
     first = releases(each[0], adjacency)
     for number, candidate in enumerate(each):
         if releases(candidate, adjacency) != first:

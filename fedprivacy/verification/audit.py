@@ -44,7 +44,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
 
 
 def _check_scores(document: Mapping[str, Any], number: int, where: str) -> None:
-    """That each canary has one score, and the same coin for all observers."""
+    """Checks that each canary has one score, and the same coin for all observers."""
     audited, key = document["audited"], f"observers[{number}].scores"
     scores, first = (document["observers"][at]["scores"] for at in (number, 0))
     canaries = audited["canaries"] * audited["trials"]
@@ -77,7 +77,7 @@ def _guesses(
 def _assessed(
     document: Mapping[str, Any], observer: Mapping[str, Any], guesses: tuple[Guesses, ...] | None
 ) -> dict[str, Any]:
-    """What an audit states of an observer (`assess`), from the figures of a record."""
+    """The statement of an audit about an observer (`assess`), from the figures of a record."""
     audited, ledger = document["audited"], document["ledgers"][observer["ledger"]]
     parts = (ledger, document["scenario"], observer["scores"], audited["neighbours"])
     return _assess(observer["observer"], audited["method"], guesses, *map(json.dumps, parts))

@@ -8,29 +8,28 @@ from typing import Any
 from fedprivacy.attacks.audit_record import audit_description
 from fedprivacy.attacks.audited_plan import audited_plan
 from fedprivacy.attacks.auditing import ERROR
+from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
-from fedprivacy.records.run_record import SEEDS
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.data import FlwrDatasets, Npz
+from fedprivacy.scenario.data import FileData
 from fedprivacy.verification.differences import difference, refusal, refuse_difference
 from fedprivacy.verification.parts import plain, refuse_parts
 from fedprivacy.verification.run import check_plan
 from fedprivacy.verification.unread import stored_scenario
 
-OPERATOR_ONLY = ("performance.seconds", *SEEDS)
 AGAIN = "audit again"
 
 
 def checked_runs(document: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What a record says of the runs of an audit (`audited`), as it may be shown.
+    """The verified entry about the runs of an audit (`audited`).
 
     Raises:
         InputError: it is not what they were, or a ledger is not that of its scenario with its canaries.
     """
     scenario = stored_scenario(Scenario, document, where, AGAIN)
     plan = check_plan(document["plan"], scenario, "plan", where, AGAIN)
-    implied = {"status": "finished", "operator_only": list(OPERATOR_ONLY)}
+    implied = {"status": "finished", "operator_only": list(AuditDocument.OPERATOR_ONLY)}
     refuse_parts(document, implied, where, "an audit has", AGAIN)
     facts = _facts(document, plan, where)
     audited = audited_plan(plan, facts["canaries"])
@@ -48,7 +47,7 @@ def checked_runs(document: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _facts(document: Mapping[str, Any], plan: Plan, where: str) -> dict[str, Any]:
-    """What is said of the runs, once plan and ledgers have it too, and the words say no more."""
+    """The stated facts of the runs, after comparison with plan, ledgers and words."""
     audited, ledgers = document["audited"], document["ledgers"]
     facts = {
         "trials": len(ledgers),
@@ -73,8 +72,8 @@ def _facts(document: Mapping[str, Any], plan: Plan, where: str) -> dict[str, Any
 
 
 def _tested(scenario: Scenario) -> tuple[bool, ...]:
-    """Whether held-out records may belong to clients: only a file can say so."""
-    file = isinstance(scenario.data, Npz | FlwrDatasets) and scenario.data.partition == "by-user"
+    """Whether held-out records may belong to clients, which only a file can state."""
+    file = isinstance(scenario.data, FileData) and scenario.data.partition == "by-user"
     return (False, True) if file and scenario.evaluation.on == "test" else (False,)
 
 
@@ -91,7 +90,7 @@ def _ledger(plan: Plan, stored: Mapping[str, Any], tested: bool, key: str, where
 
 
 def _check_counts(plan: Plan, counts: Mapping[int, int], shares: int | None, key: str, where: str) -> None:
-    """That answers, and the fewest noise shares of a sum, are no more than the plan's rounds can have."""
+    """Checks that answers and least noise shares are possible in the plan's rounds."""
     clients, most = sum(counts.values()), max(counts, default=0)
     if clients != plan.population or most > plan.answers or min(counts.values(), default=0) < 1:
         problem = f"says {counts}, the plan has {plan.population} clients of {plan.answers} answers at most"

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents import comparison
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.records.comparison_summary import finding
-from fedprivacy.records.run_record import OPERATOR_ONLY, SEEDS, TESTED_NOTE, TUNING_UNSTATED
+from fedprivacy.records.run_record import TESTED_NOTE, TUNING_UNSTATED
 from fedprivacy.records.seed_statistics import (
     INTERVAL,
     difference,
@@ -23,12 +24,6 @@ from fedprivacy.scenario.cells import Corner, corners, options
 from fedprivacy.scenario.variations import Variation, variations
 from fedprivacy.training.early_stopping import words_of_runs
 
-OWN_OPERATOR_ONLY = (
-    *(f"{part}[].{key}" for part in ("cells", "variations", "options") for key in ("seeds", "seconds")),
-    "performance.clients_per_second",
-    "performance.seconds",
-    "error",
-)
 ONE_RUN_ALONE = (
     "Each epsilon is that of one run alone. Who sees the results of several cells or seeds has seen several "
     "releases of the same people. No epsilon here covers them together: cells with one seed share their "
@@ -62,7 +57,7 @@ class Cell:
 
     @property
     def part(self) -> str:
-        """The list of the document that the cell stands in."""
+        """The document's list that contains the cell."""
         if self.variation is not None:
             return "variations"
         return "cells" if self.corner.option is None else "options"
@@ -96,12 +91,16 @@ def results(cells: Sequence[Cell], base: Path) -> dict[str, Any]:
     finished = [(cell, _cell_document(cell, base)) for cell in cells if cell.runs]
     plain = [result for cell, result in finished if cell.part == "cells"]
     varied = [
-        {**result, "varied": {"key": cell.variation.name, "value": cell.variation.value}}
+        comparison.Variation.new(
+            **result, varied=comparison.Varied.new(key=cell.variation.name, value=cell.variation.value)
+        ).to_json()
         for cell, result in finished
         if cell.variation is not None
     ]
     optional = [
-        {**result, "option": cell.corner.option, "difference": _less_without(result, plain)}
+        comparison.Option.new(
+            **result, option=cell.corner.option, difference=_less_without(result, plain)
+        ).to_json()
         for cell, result in finished
         if cell.part == "options"
     ]
@@ -114,7 +113,7 @@ def results(cells: Sequence[Cell], base: Path) -> dict[str, Any]:
 
 
 def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: bool) -> dict[str, Any]:
-    """What is said with all cells: their intervals, what is for the operator alone, and notes.
+    """The closing fields of all cells: intervals, operator-only fields, and notes.
 
     Args:
         scenario: What was compared.
@@ -124,7 +123,7 @@ def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: b
     """
     return {
         "interval": INTERVAL,
-        "operator_only": [*(f"runs: {path}" for path in OPERATOR_ONLY), *OWN_OPERATOR_ONLY, *SEEDS],
+        "operator_only": list(comparison.CompareDocument.OPERATOR_ONLY),
         "notes": [
             scenario.tuning or TUNING_UNSTATED,
             ONE_RUN_ALONE,
@@ -135,17 +134,17 @@ def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: b
     }
 
 
-def _less_without(result: Mapping[str, Any], plain: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def _less_without(result: Mapping[str, Any], plain: Sequence[Mapping[str, Any]]) -> comparison.Gap | None:
     """By how many points an option's cell is more accurate than the one without it, seed by seed."""
     for cell in plain:
         if (cell["trust"], cell["epsilon"]) == (result["trust"], result["epsilon"]):
             gap = difference(result, cell)
-            return None if gap is None else {"points": gap.points, "low": gap.low, "high": gap.high}
+            return None if gap is None else comparison.Gap.new(points=gap.points, low=gap.low, high=gap.high)
     return None
 
 
 def _stopping(cells: Sequence[Cell]) -> list[str]:
-    """What is to be said of early stopping, where there is any: of each patience that was run."""
+    """The notes about early stopping, one for each patience."""
     by_patience: dict[int, list[Cell]] = {}
     for cell in cells:
         patience = cell.first.server.patience
@@ -165,24 +164,25 @@ def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
     runs = [cell.runs[seed] for seed in cell.scenarios if seed in cell.runs]
     accuracies = [run["final"]["accuracy"] for run in runs]
     privacy = runs[0]["privacy"]
-    return {
-        "trust": cell.corner.trust,
-        "mechanism": privacy["mechanism"],
-        "asked": cell.corner.mechanism,
-        "candidates": cell.candidates,
-        "epsilon": cell.epsilon,
-        "seeds": [run["seed"] for run in runs],
-        "accuracy": interval(accuracies),
-        "accuracies": accuracies,
+    ran = runs[0]["scenario"]
+    return comparison.Cell.new(
+        trust=cell.corner.trust,
+        mechanism=privacy["mechanism"],
+        asked=cell.corner.mechanism,
+        candidates=cell.candidates,
+        epsilon=cell.epsilon,
+        seeds=[run["seed"] for run in runs],
+        accuracy=interval(accuracies),
+        accuracies=accuracies,
         **{key: privacy[key] for key in CELL_PRIVACY},
-        "guarantees": weakest([run["privacy"]["guarantees"] for run in runs]),
-        "rounds": cell.first.server.rounds,
-        "rounds_played": [len(run["rounds"]) for run in runs],
-        "curve": mean_curve([run["rounds"] for run in runs]),
-        "per_class": mean_per_class([run["final"]["per_class"] for run in runs]),
-        "scaling": runs[0]["scenario"]["data"]["scaling"],
-        "training": runs[0]["scenario"]["training"],
-        "server": runs[0]["scenario"]["server"],
-        "seconds": round(sum(run["performance"]["seconds"] for run in runs), 3),
-        "runs": [str(Path(run["path"]).relative_to(base)) for run in runs],
-    }
+        guarantees=weakest([run["privacy"]["guarantees"] for run in runs]),
+        rounds=cell.first.server.rounds,
+        rounds_played=[len(run["rounds"]) for run in runs],
+        curve=mean_curve([run["rounds"] for run in runs]),
+        per_class=mean_per_class([run["final"]["per_class"] for run in runs]),
+        scaling=ran["data"]["scaling"],
+        training=ran["training"],
+        server=ran["server"],
+        seconds=round(sum(run["performance"]["seconds"] for run in runs), 3),
+        runs=[str(Path(run["path"]).relative_to(base)) for run in runs],
+    ).to_json()

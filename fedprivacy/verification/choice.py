@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.guarantee import Privacy
+from fedprivacy.documents.tune import Naive, TuneDocument
 from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.plan.privacy_plan import Plan
-from fedprivacy.records.run_record import SEEDS, TESTED_NOTE, TUNING_UNSTATED
+from fedprivacy.records.run_record import TESTED_NOTE, TUNING_UNSTATED
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.data import FlwrDatasets, Npz
+from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.tune import TuneScenario
 from fedprivacy.scenario.tune.sections import StoppingTune
 from fedprivacy.tuning.ledgers import chosen_ledger, law_of, naive_ledger
@@ -20,8 +22,6 @@ from fedprivacy.verification.unread import check_digest, unread
 
 AGAIN = "tune again"
 GRID = "The choice among the candidates is charged for here. Of the candidates, and of all other settings: "
-# What tells of the tries that are not told, and of scores of clients that are not charged.
-OWN_OPERATOR_ONLY = ("tries", "performance.seconds", "error")
 
 
 def claims_of(
@@ -41,9 +41,9 @@ def claims_of(
         "plans": [plan.to_json() for plan in plans],
         "tested": tested,
         "ledger": ledger,
-        "privacy": {"guarantees": [guarantee.to_json() for guarantee in guarantees(ledger)]},
-        "naive": {"ledger": naive, "guarantees": [guarantee.to_json() for guarantee in guarantees(naive)]},
-        "operator_only": [*OWN_OPERATOR_ONLY, *SEEDS],
+        "privacy": Privacy.new(guarantees=guarantees(ledger)).to_json(),
+        "naive": Naive.new(ledger=naive, guarantees=guarantees(naive)).to_json(),
+        "operator_only": list(TuneDocument.OPERATOR_ONLY),
         "notes": [f"{GRID}{scenario.tuning or TUNING_UNSTATED}", *[TESTED_NOTE] * tested],
     }
 
@@ -73,7 +73,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     ]
     _check_choice(document, scenario, plans, where)
     data, tested = scenario.data, document["tested"]
-    if tested and not (isinstance(data, Npz | FlwrDatasets) and data.partition == "by-user"):
+    if tested and not (isinstance(data, FileData) and data.partition == "by-user"):
         raise refusal(where, "tested", "says true, and no held-out record is a client's", AGAIN)
     with placed(where, "plans", AGAIN):
         claims = claims_of(scenario, plans, document["choice"]["candidate"], tested=tested)
@@ -89,7 +89,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
 def _check_choice(
     document: Mapping[str, Any], scenario: TuneScenario, plans: Sequence[Plan], where: str
 ) -> None:
-    """That the chosen candidate is one, and that nothing is said of a choice that was not made."""
+    """Checks that the chosen candidate exists, and that a missing choice has no fields."""
     choice = document["choice"]
     chosen = choice["candidate"]
     if choice["clients"] != plans[0].population:

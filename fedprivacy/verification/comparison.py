@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.kinds import check_fields
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_directory import read_document
-from fedprivacy.records.stored_fields import check_fields
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.cells import cell as cell_tables
 from fedprivacy.scenario.variations import varied

@@ -1,4 +1,4 @@
-"""Where a stored part of a record differs from what its other parts imply, and how that is refused."""
+"""Compares a stored part of a record with the derived one, and refuses a difference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHANGED = "The record was changed, or made by another version"
 
 @dataclass(frozen=True)
 class Entries:
-    """How many entries a list has, where two lists differ in that."""
+    """The number of entries of a list that differs in length."""
 
     count: int
 

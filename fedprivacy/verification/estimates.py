@@ -15,7 +15,7 @@ from fedprivacy.erm.study.claims import cell_claims, length
 from fedprivacy.erm.study.document import SIMULATED, drawn_cell, frame_of, summary_of, surface_claims
 from fedprivacy.erm.study.people import units_of
 from fedprivacy.guarantees.deployment import Stated, possible
-from fedprivacy.scenario.erm import ErmScenario, checks
+from fedprivacy.scenario.erm import ErmScenario, rules
 from fedprivacy.scenario.erm.sections import NpzRecords
 from fedprivacy.verification.differences import refusal, refuse_length
 from fedprivacy.verification.parts import check_status, first_fitting, of_scenario, refuse_parts
@@ -35,7 +35,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     scenario, stored = stored_scenario(ErmScenario, document, where, AGAIN), document["cells"]
     parts = {name: getattr(scenario, name) for name in ("objective", "privacy", "approaches", "study")}
     made_up = not isinstance(scenario.data, NpzRecords)  # a file is not looked at
-    refuse_findings(checks.findings({**parts, **({"data": scenario.data} if made_up else {})}), where, AGAIN)
+    refuse_findings(rules.findings({**parts, **({"data": scenario.data} if made_up else {})}), where, AGAIN)
     planned = list(cells_of(scenario, _records(scenario, document)))
     finished = document["status"] == "finished"
     for number, cell in enumerate(stored):
@@ -72,21 +72,21 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
 
 
 def _stated(document: Mapping[str, Any]) -> Iterator[Stated | None]:
-    """What may have been stated of nodes that are not our own; None where all silos are."""
+    """The possible statements about remote nodes; None if all silos are local."""
     if document["randomness"] == SIMULATED:
         yield None
     yield from possible(document["randomness"], held=False)
 
 
 def _records(scenario: ErmScenario, document: Mapping[str, Any]) -> int | None:
-    """How many records there are: what the record says of a file, which is not read."""
+    """The number of records, from the record, since the file is not read."""
     if not isinstance(scenario.data, NpzRecords):
         return None
     return max((cell["records"] for cell in document["cells"]), default=1)
 
 
 def _lengths(document: Mapping[str, Any], scenario: ErmScenario, where: str) -> dict[int, float]:
-    """How far from 0 the exact minimum over so many records is."""
+    """The distance from 0 of the exact minimum over a number of records."""
     units, numbers = units_of(scenario), {}
     for number, minimum in enumerate(document["exact"]):
         values = np.array([coordinate["value"] for coordinate in minimum["theta"]])

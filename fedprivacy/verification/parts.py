@@ -65,7 +65,7 @@ def first_fitting(
     where: str,
     remedy: str,
 ) -> Found:
-    """What a check finds under the first statement about a run's nodes that it passes with.
+    """The result of a check under the first statement about a run's nodes that passes.
 
     A record does not hold all that was stated of nodes that are not our own: what was charged decides.
 

@@ -18,7 +18,7 @@ from fedprivacy.guarantees.per_client import group_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_record import TESTED_NOTE
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.data import FlwrDatasets, Npz
+from fedprivacy.scenario.data import FileData
 from fedprivacy.verification.differences import difference, placed, refusal
 
 STOPPED = ("interrupted", "failed")
@@ -122,7 +122,7 @@ def _possible(
     held, released = stored["held"], stored.get(COMPLETED, stored)
     early_stopping = scenario.server.patience is not None
     # Only a file can say that held-out records are those of clients.
-    file = isinstance(scenario.data, Npz | FlwrDatasets) and scenario.data.partition == "by-user"
+    file = isinstance(scenario.data, FileData) and scenario.data.partition == "by-user"
     noted = TESTED_NOTE in document["notes"]
     unknown = (noted, not noted) if file and scenario.evaluation.on == "test" else (False,)
     # What says so of the rounds that completed was resumed after a fault.
@@ -162,7 +162,7 @@ def _possible(
 
 
 def counts_of(ledger: Mapping[str, Any]) -> dict[int, int]:
-    """How many clients have answered how often; empty where that is not counted."""
+    """The number of clients by participations; empty if not counted."""
     return {int(count): clients for count, clients in ledger.get("participations", {}).items()}
 
 
@@ -174,7 +174,7 @@ def check_participations(
     where: str,
     remedy: str,
 ) -> None:
-    """That what was counted of clients under local trust is what the rounds add up to.
+    """Checks that the counts of clients under local trust match the rounds.
 
     Args:
         ledger: What has been released, from the record.
@@ -211,7 +211,7 @@ def check_participations(
 
 
 def possible_shares(rounds: Sequence[Mapping[str, Any]], unknown: int = 0) -> list[int | None]:
-    """The least number of noise shares in any sum: 0 if a client that was asked has not answered.
+    """The least number of noise shares in any sum: 0 if a requested client has not answered.
 
     Where something went wrong the record does not always say whether that client answered.
 

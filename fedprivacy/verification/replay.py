@@ -12,7 +12,7 @@ from fedprivacy.guarantees.charge import under_way
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.data import FlwrDatasets, Npz, Synthetic
+from fedprivacy.scenario.data import FileData, Synthetic
 from fedprivacy.verification.differences import placed, refusal, refuse_difference, refuse_length
 from fedprivacy.verification.parts import check_status, of_scenario, plain, refuse_parts
 from fedprivacy.verification.run import check_plan
@@ -49,9 +49,9 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
 
 
 def _variants(scenario: AttackScenario, plans: Sequence[Mapping[str, Any]]) -> list[AttackScenario]:
-    """The variants of a scenario. Its data are not looked at: of a file others stand in, as many clients."""
+    """The variants of a scenario, with placeholder data for as many clients instead of its file."""
     data = scenario.data
-    if not isinstance(data, Npz | FlwrDatasets):
+    if not isinstance(data, FileData):
         return list(scenario.variants)
     clients = max((int(plan["population"]) for plan in plans), default=1)
     records = min(10 * clients, 10**9)

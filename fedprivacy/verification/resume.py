@@ -5,19 +5,20 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from fedprivacy.documents.run import ResumableRun
 from fedprivacy.errors import InputError
 from fedprivacy.io.environment import versions
+from fedprivacy.io.part import strict
 from fedprivacy.io.validation import check
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.records.run_record import scenario_digest
-from fedprivacy.records.stored_fields import Resumable
 from fedprivacy.scenario import Scenario
 from fedprivacy.verification import run
 
 
 def check_plan(directory: RunDirectory, stored: Plan, derived: Plan) -> None:
-    """Refuses a record that states another plan than its scenario asks for.
+    """Refuses a record whose plan differs from its scenario's.
 
     A round that is played again has the same noise, so that all else has to be the same too; and what was
     released under one plan must not be accounted for under another.
@@ -43,7 +44,7 @@ def check_plan(directory: RunDirectory, stored: Plan, derived: Plan) -> None:
 
 
 def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
-    """The document of a run that can be gone on with, and the plan that it says it began with.
+    """The document of a resumable run, with its original plan.
 
     Raises:
         InputError: if the directory holds no run, or its scenario or the versions are not those that it
@@ -56,7 +57,9 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
         raise InputError(
             f"{directory.path}: not a run but a {document.get('kind')}; only runs can be resumed."
         )
-    check(document, Resumable, f"{directory.path}/run.json", "Restore the file, or start a new run.")
+    check(
+        document, strict(ResumableRun), f"{directory.path}/run.json", "Restore the file, or start a new run."
+    )
     held, began = document["ledger"]["held"], document["versions"]
     if document["scenario_digest"] != scenario_digest(directory):
         raise InputError(

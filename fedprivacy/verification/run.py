@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.run import RunDocument
 from fedprivacy.guarantees.per_client import binned
 from fedprivacy.mechanisms.local import LOCAL
 from fedprivacy.plan.from_scenario import stored_plan
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.bias import estimate
-from fedprivacy.records.run_record import OPERATOR_ONLY, notes_of, stated_privacy
+from fedprivacy.records.run_record import notes_of, stated_privacy
 from fedprivacy.scenario import Scenario
 from fedprivacy.verification.differences import placed, refusal, refuse_difference
 from fedprivacy.verification.rebuild import counts_of, rebuilt, sizes_of
@@ -49,7 +50,7 @@ def checked(document: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]
         "name": scenario.name,
         "seed": scenario.seed,
         "randomness": facts.stated.to_json(held=facts.held),
-        "operator_only": list(OPERATOR_ONLY),
+        "operator_only": list(RunDocument.OPERATOR_ONLY),
         "estimate": estimate(document["rounds"]),
         "notes": notes_of(scenario, plan, document["rounds"], tested=facts.tested),
     }
@@ -62,7 +63,7 @@ def checked(document: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]
 
 
 def check_plan(data: Any, scenario: Scenario, key: str, where: str, remedy: str) -> Plan:
-    """The plan of a record, once it is the one that its scenario asks for.
+    """The plan of a record, checked against its scenario.
 
     Args:
         data: The plan as JSON.
@@ -82,7 +83,7 @@ def check_plan(data: Any, scenario: Scenario, key: str, where: str, remedy: str)
 
 
 def _check_sizes(document: Mapping[str, Any], plan: Plan, where: str) -> None:
-    """That what is said of the sizes of clients fits together."""
+    """Checks that the statements about clients' sizes are consistent."""
     sizes, groups = sizes_of(document), document["ledger"].get("clients")
     if plan.unit != "example" or sizes is None:
         return
@@ -111,7 +112,7 @@ def _check_sizes(document: Mapping[str, Any], plan: Plan, where: str) -> None:
 def check_candidates(
     candidates: Sequence[Mapping[str, Any]] | None, scenario: Scenario, plan: Plan, at: str, where: str
 ) -> None:
-    """That the mechanism that was chosen is the plan's, among those that there are.
+    """Checks that the chosen mechanism is the plan's, among the known candidates.
 
     Args:
         candidates: As the record has them.

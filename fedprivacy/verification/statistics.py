@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.guarantees.deployment import Stated, possible
-from fedprivacy.scenario.statistics import Statistics, checks
+from fedprivacy.scenario.statistics import Statistics, rules
 from fedprivacy.scenario.statistics.data import NpzTable
 from fedprivacy.statistics.cells import Corner, claims_of_cell, closing, corners_of
 from fedprivacy.statistics.comparison import SHOWN
@@ -88,7 +88,7 @@ def check_comparison(document: dict[str, Any], folder: Path, where: str) -> dict
 def _scenario(document: Mapping[str, Any], where: str) -> Statistics:
     scenario = stored_scenario(Statistics, document, where, AGAIN)
     parts = {name: getattr(scenario, name) for name in ("data", "queries", "privacy", "compare")}
-    refuse_findings(checks.findings(parts, None, None), where, AGAIN)
+    refuse_findings(rules.findings(parts, None, None), where, AGAIN)
     return scenario
 
 
@@ -133,7 +133,7 @@ def _checked_queries(
 
 
 def _counted(query: Mapping[str, Any], ask: Ask, population: int, where: str, key: str) -> dict[str, Any]:
-    """What is promised of counts that clients' own noise is in, and their intervals; made again from them.
+    """Recomputes bounds and intervals of counts with clients' noise from the counts.
 
     A comparison keeps the first repeat's counts under `answer`, of the first `SHOWN` categories alone: the
     promise of more is held against what that many clients can make of it at most.
@@ -191,5 +191,5 @@ def _cell(tables: str, population: int, corner: Corner) -> tuple[StatisticsPlan,
 
 
 def _population(scenario: Statistics, stored: int) -> int:
-    """The number of clients: that of made-up data, and what the record says of a file, which is not read."""
+    """The number of clients, from synthetic data or from the record, since no file is read."""
     return stored if isinstance(scenario.data, NpzTable) else scenario.population

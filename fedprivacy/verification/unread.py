@@ -80,7 +80,7 @@ def unread(kind: type[Kind], tables: Mapping[str, Any], where: str, remedy: str)
 
 
 def check_digest(document: Mapping[str, Any], scenario: Scenario, where: str, remedy: str) -> None:
-    """That the scenario is the one whose digest was written when the work began.
+    """Checks the scenario against the digest that was written when the work began.
 
     Args:
         document: A result.

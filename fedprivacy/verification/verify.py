@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.kinds import check_fields
 from fedprivacy.errors import InputError
 from fedprivacy.records.run_directory import read_document
-from fedprivacy.records.stored_fields import check_fields
 from fedprivacy.verification import audit, choice, comparison, estimates, replay, run, statistics
 from fedprivacy.verification.differences import brief
 
 # Numbers and texts that fit their fields may still be impossible in a formula.
 DAMAGE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 
+# A document cannot verify itself: rebuilding its plan, attacks and runs takes rooms above `documents`.
 # Of a document, its folder and the name of its file: the document as it may be shown.
 Check = Callable[[dict[str, Any], Path, str], dict[str, Any]]
 CHECKS: Mapping[str, Check] = {

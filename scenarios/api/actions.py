@@ -30,6 +30,7 @@ from scenarios.api.results import (
 from scenarios.api.settings import Request, Source, out_of, request
 from scenarios.cli.kinds import ComparisonKind, RunKind, RunOptions, kind_of
 from scenarios.engines.launch import check_workers, engine_of
+from scenarios.tracking.track import check_tracking, tracking
 
 RUNS = "runs"
 ENGINES = ("embedded", "ray")  # a federation has nodes with data of their own: see the command
@@ -61,6 +62,8 @@ def run(
     workers: int | None = None,
     allow_code: bool = False,
     progress: bool = True,
+    track: str | None = None,
+    track_operator: bool = False,
     **settings: Any,
 ) -> Run | StatisticsRun | Estimates:
     """Runs a simulation, and writes its record and report, as `fedprivacy run` does.
@@ -73,6 +76,8 @@ def run(
         workers: Processes that train clients; None: one for each core.
         allow_code: Whether a scenario file may run its code. A model that is a Python object needs no leave.
         progress: Whether to show progress.
+        track: "tensorboard", "mlflow" or "wandb": a tracker, which gets public values only.
+        track_operator: Whether the tracker gets operator-only values too, under `operator/`.
         settings: What to change: `trust`, `epsilon`, `delta`, `unit`, `adjacency`, `rounds`, `rate` (Poisson
             sampling), `cohort` (of fixed size), `learning_rate`, `server_learning_rate`, `model` (a name, an
             `nn.Module` or a function that returns one), any key whose name is there once (`clipping_norm`),
@@ -88,10 +93,18 @@ def run(
     True
     """
     requested = request("run", source, settings, seed=seed, allow_code=allow_code)
-    return _run(requested, out, engine, workers, progress)
+    return _run(requested, out, engine, workers, progress, track, track_operator)
 
 
-def _run(requested: Request, out: str | Path, engine: str, workers: int | None, progress: bool) -> Any:
+def _run(
+    requested: Request,
+    out: str | Path,
+    engine: str,
+    workers: int | None,
+    progress: bool,
+    track: str | None = None,
+    track_operator: bool = False,
+) -> Any:
     kind = kind_of(requested.scenario)
     assert isinstance(kind, RunKind)  # other kinds belong to another call and were refused
     if engine not in ENGINES:
@@ -99,9 +112,14 @@ def _run(requested: Request, out: str | Path, engine: str, workers: int | None, 
     where = engine_of(engine, workers, None, None, None, None, None, False)
     options = RunOptions(out_of(out), where, False, requested.allow_code, requested.command)
     kind.check(requested.scenario, options)
+    check_tracking(track, track_operator, resumed=False)
     rounds = requested.scenario.server.rounds if isinstance(requested.scenario, Scenario) else None
-    with _shown(lambda: kind.progress(requested.scenario), progress, rounds) as on_event:
-        document = kind.run(requested.scenario, options, on_event)
+    with (
+        tracking(track, requested.scenario, options.out, track_operator) as tracked,
+        _shown(lambda: kind.progress(requested.scenario), progress, rounds) as show_event,
+    ):
+        document = kind.run(requested.scenario, options, tracked.beside(show_event))
+        tracked.result(document)
     return result_of(document)
 
 
@@ -141,6 +159,8 @@ def compare(
     workers: int | None = None,
     allow_code: bool = False,
     progress: bool = True,
+    track: str | None = None,
+    track_operator: bool = False,
     **settings: Any,
 ) -> Comparison | StatisticsComparison:
     """Compares trust models over epsilons and seeds, as `fedprivacy compare` does.
@@ -152,6 +172,8 @@ def compare(
         workers: Processes that run cells in parallel; None: one for each core.
         allow_code: As of `run`.
         progress: As of `run`.
+        track: As of `run`.
+        track_operator: As of `run`.
         settings: As of `run`, besides `trusts`, `epsilons`, `seeds`, `units` and `mechanisms`.
 
     Raises:
@@ -173,16 +195,22 @@ def compare(
         seeds = {key: [int(each) for each in text.strip("[]").split(",")] for key, text in overrides.items()}
         changed = {**settings, "set": {**settings.get("set", {}), **seeds}}
         requested = request("compare", source, changed, seed=seed, allow_code=allow_code)
-    with _shown(_jobs, progress) as on_run:
+    folder, processes = out_of(out), check_workers(workers)
+    check_tracking(track, track_operator, resumed=False)
+    with (
+        tracking(track, requested.scenario, folder, track_operator) as tracked,
+        _shown(_jobs, progress) as on_run,
+    ):
         document = kind.compare(
             requested.scenario,
-            out_of(out),
-            workers=check_workers(workers),
+            folder,
+            workers=processes,
             resume=None,
             allow_code=requested.allow_code,
             command=requested.command,
             on_run=on_run,
         )
+        tracked.result(document)
     return cast("Comparison | StatisticsComparison", result_of(document))
 
 

@@ -188,10 +188,7 @@ def _of_table(
     whole = tables.table(frame, y, users, drop, source)
     notes = list(whole.notes)
     if tested is not None:
-        train, held = (
-            whole.rows(np.flatnonzero(chosen))
-            for chosen in (whole.positions < records, whole.positions >= records)
-        )
+        train, held = tables.split_at(whole, records)
     else:
         train, held, note = tables.split(whole, _fraction(test), seed)
         notes.append(note)

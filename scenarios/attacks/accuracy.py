@@ -1,4 +1,4 @@
-"""How good the trained runs of a game are: each accuracy with its interval over runs, for every arm."""
+"""Accuracies of a game's trained runs, with intervals over runs, for every arm."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedprivacy.attacks.claims import arm_claims
+from fedprivacy.documents.attack import Played
 from fedprivacy.errors import InputError
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.seed_statistics import interval
@@ -42,7 +43,7 @@ def measure(run: TargetRun) -> dict[str, float]:
 
 
 def accuracy(measured: Any) -> Accuracy:
-    """What `measure` gave.
+    """The measured accuracies of one run.
 
     Raises:
         InputError: it is something else.
@@ -64,7 +65,7 @@ def arms_document(
     trained: Trained,
     seeds: Sequence[int],
 ) -> list[dict[str, Any]]:
-    """What the document says of each arm at each epsilon whose runs all were measured.
+    """The document's entry for each arm at each epsilon whose runs were all measured.
 
     Args:
         variants: The arms at their epsilons.
@@ -84,12 +85,12 @@ def arms_document(
             "test": [accuracy_of_run.test for accuracy_of_run in runs],
         }
         arms.append(
-            {
+            Played.new(
                 **arm_claims(variant, number, plan, ledgers[number], epsilons[number]),
-                "rounds_played": [accuracy_of_run.rounds for accuracy_of_run in runs],
-                "seeds": len(runs),
-                "accuracy": {name: interval(values) for name, values in accuracies.items()},
-                "accuracies": accuracies,
-            }
+                rounds_played=[accuracy_of_run.rounds for accuracy_of_run in runs],
+                seeds=len(runs),
+                accuracy={name: interval(values) for name, values in accuracies.items()},
+                accuracies=accuracies,
+            ).to_json()
         )
     return arms

@@ -1,4 +1,4 @@
-"""Plays one branch of an attacked run: who sits in which seat, and what is asked in which round."""
+"""Runs one branch of an attacked run: the attackers' seats, and the requests of each round."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ See = Callable[[Sight], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a branch went.
+    """The outcome of a branch.
 
     Args:
         before: The accuracy of the attacked model on held-out records before the branch.
-        after: And after so many of its rounds: after each that was observed, and after the last.
+        after: The same after each observed round of it, and after the last, by the number of rounds.
     """
 
     before: float
@@ -38,10 +38,10 @@ class Outcome:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any], watched: Iterable[int]) -> Outcome:
-        """What `to_json` gave.
+        """Reads an object that `to_json` wrote.
 
         Raises:
-            ValueError: it lacks one of the rounds that were watched.
+            ValueError: it lacks one of the observed rounds.
         """
         after = {int(rounds): float(value) for rounds, value in facts["after"].items()}
         if not {number + 1 for number in watched} <= after.keys():
@@ -56,14 +56,14 @@ class Outcome:
 def attack_from_seat(
     arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: Spent = NOTHING
 ) -> Outcome:
-    """Plays a branch from where the warm-up ended.
+    """Runs a branch from the end of the warm-up.
 
     Args:
         arena: The run and its game.
-        branch: What is played.
-        tensors: What `Arena.warm_up` gave.
-        see: Takes each observation; of passive attacks those of the rounds that are watched.
-        spent: What other branches have cost.
+        branch: The branch to run.
+        tensors: The state from `Arena.warm_up`.
+        see: Receives each observation; for passive attacks those of the watched rounds.
+        spent: The cost of the other branches.
     """
     seat = _isolated if branch.attack.isolating else _participant
     if branch.attack.seat == "server" and not branch.attack.isolating:
@@ -78,7 +78,7 @@ def attack_from_seat(
 
 
 def ascent_of(attack: Attack) -> Ascent | None:
-    """How an attack of a scenario raises the loss; None if it does not."""
+    """The gradient ascent of a scenario's attack; None for a passive one."""
     if not isinstance(attack, AscentSettings):
         return None
     return Ascent(None if attack.raw else attack.level, attack.step, attack.tries)
@@ -127,7 +127,7 @@ def _isolated(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: S
         sight = isolator.ask(arena.scenario.warm_up + turn, aim, ascent_of(branch.attack))
         if sight is not None:
             see(replace(sight, targets=targets, round=turn))
-    before = stage.quality().accuracy  # the global model is left alone
+    before = stage.quality().accuracy  # the attack does not change the global model
     return Outcome(before, {turn + 1: before for turn in (*branch.watched, len(turns) - 1)})
 
 
@@ -148,11 +148,11 @@ def _participant(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent
             stage.federation.round(number)
             mod.climbing, number = None, number + 1
         _, total = stage.federation.round(number)
-        if total.refused:  # all have answered as often, so that the victim has refused too
+        if total.refused:  # all clients have equal counts, so the victim has refused too
             mod.forget()
         mod.round, mod.watched, number = turn, targets, number + 1
         if turn in branch.watched:
             after[number - arena.scenario.warm_up] = stage.quality().accuracy
-    stage.federation.round(number)  # which shows what the last one has made of the model
+    stage.federation.round(number)  # shows the effect of the last round on the model
     after[number + 1 - arena.scenario.warm_up] = stage.quality().accuracy
     return Outcome(before, after)

@@ -1,4 +1,4 @@
-"""One attacked run: trained up to where attacks begin, and taken up from there for each of them."""
+"""One attacked run: trained up to the start of the attacks, and continued for each of them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from server.app import federation_of
 from server.strategy import Federation
 
 Tensors = dict[str, NDArray[Any]]
-ROUNDS_TRAINED = "warm-up/played"  # the name of how many rounds a warm-up took, shape (1,)
+ROUNDS_TRAINED = "warm-up/played"  # key of the number of rounds of a warm-up, shape (1,)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A run where its warm-up ended, to be played on.
+    """A run at the end of its warm-up, from which branches continue.
 
     Args:
         grid: The way to the nodes.
@@ -47,16 +47,16 @@ class Stage:
 
 
 def rounds_trained(tensors: Tensors, scenario: AttackScenario) -> int:
-    """How many rounds a trained run was trained for (`Arena.warm_up`)."""
+    """The number of rounds that a run was trained for (`Arena.warm_up`)."""
     return int(tensors[ROUNDS_TRAINED][0]) if ROUNDS_TRAINED in tensors else scenario.warm_up
 
 
 class Arena:
-    """A run with a membership game, trained through the real apps up to where attacks begin.
+    """A run with a membership game, trained through the real apps up to the attacks.
 
     Args:
         scenario: The attack scenario, with the seed of this run.
-        plan: Its plan, where it has been calibrated before.
+        plan: Its plan, if already calibrated.
         people: Replaces the data that the scenario names; as many clients.
 
     Raises:
@@ -77,16 +77,16 @@ class Arena:
             settings.nonmembers,
             scenario.seed,
         )
-        # Whose coin decides on a record must not change what is reckoned with the number of records.
+        # The sizes before the coins: rates and denominators that followed the coins would reveal memberships.
         self.fleet = Fleet.of(scenario, self.game.people, plan, sizes=dealt.partition.sizes)
         rows = torch.from_numpy(self.game.targets)
         self.probe = Probe(self.fleet.module, self.fleet.x[rows].cpu(), self.fleet.y[rows].cpu())
 
     def warm_up(self) -> Tensors:
-        """Trains up to where attacks begin, or where early stopping ends training before.
+        """Trains up to the start of the attacks, or until early stopping ends training.
 
         Returns:
-            The state there, of the server and of the nodes, and how many rounds were `played`.
+            The state of the server and of the nodes, and the number of rounds.
         """
         grid, measured = self._grid(self.fleet), self.scenario.evaluation
         federation, quality = self._federation(grid, measured.on)
@@ -103,14 +103,14 @@ class Arena:
 
     @property
     def scale(self) -> float:
-        """What makes steps of weights of the victim's answers: not 1 where these are sums of gradients."""
+        """The factor from the victim's answers to steps of weights; not 1 for sums of gradients."""
         plan, sizes = self.fleet.plan, self.fleet.sizes
         if plan.trust != "central" or plan.batches is None:
             return 1.0
         return self.fleet.training.learning_rate / plan.batches.mean_size(int(sizes[self.game.victim]))
 
     def accuracies(self, weights: NDArray[np.float32]) -> tuple[float, float]:
-        """How often a model is right: on all records that clients trained on, and on held-out ones."""
+        """The accuracy of a model on all records that clients trained on, and on held-out ones."""
         people, module = self.game.people, self.fleet.module
         order = people.partition.order
         train = evaluate(module, weights, people.dataset.x[order], people.dataset.y[order])
@@ -133,14 +133,14 @@ class Arena:
         wrap: Callable[[Grid], Grid] = lambda grid: grid,
         mods: tuple[Mod, ...] = (),
     ) -> Stage:
-        """The run where the warm-up ended, for one branch to be played.
+        """Restores the run at the end of its warm-up, for one branch.
 
         Args:
-            key: What tells the branch from others. Two branches ask different things in the same rounds:
-                answers with the same noise would give it away to whoever holds both. The noise is keyed by
-                all that what is asked depends on: by this, the game, and who has refused by now, too.
-            tensors: What `warm_up` gave.
-            spent: What other branches have cost.
+            key: The identity of the branch. Two branches send different models in the same rounds: with equal
+                noise, an observer of both could subtract the answers. The noise is therefore keyed by
+                everything that the requests depend on: this key, the game, and the refusals so far.
+            tensors: The state from `warm_up`.
+            spent: The cost of the other branches.
             wrap: Puts an adversary into the server's seat.
             mods: Flower mods around the clients: an adversary in a participant's seat.
         """

@@ -17,16 +17,17 @@ from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario.attack.branches import Branch
 
 FILE = "spent.json"
-Row = tuple[str, bool, int]  # the key of a branch, whether the victim alone was asked, in how many rounds
+# The key of a branch, whether only the victim gets requests, the number of rounds.
+Row = tuple[str, bool, int]
 
 
 @dataclass(frozen=True)
 class Spent:
-    """Rounds that were played on a trained run.
+    """Rounds of attacks that were charged to a trained run.
 
     Args:
-        everybody: Those in which all clients were asked.
-        victim: Those in which the victim alone was.
+        everybody: Those with requests to all clients.
+        victim: Those with requests to the victim alone.
     """
 
     everybody: int = 0
@@ -37,29 +38,29 @@ NOTHING = Spent()
 
 
 def open_account(folder: Path) -> None:
-    """Begins the account of a run before it is trained."""
+    """Creates the account of a run before training."""
     folder.mkdir(parents=True, exist_ok=True)
     RunDirectory(folder).write(FILE, "[]\n")
 
 
 def spend(folder: Path, branches: Sequence[Branch], plan: Plan, warm_up: int) -> list[Spent]:
-    """Charges a trained run for branches before they are played.
+    """Charges a trained run for branches before they start.
 
-    A branch that was played before asks the same questions in the same rounds and gets the same answers: it
+    A branch that already ran sends the same requests in the same rounds and gets the same answers, so it
     costs nothing more.
 
     Args:
         folder: The folder of the trained run, which keeps the account.
-        branches: Those to be played now.
+        branches: Those to run now.
         plan: The run's plan.
-        warm_up: The rounds that were played before all branches.
+        warm_up: The rounds before all branches.
 
     Returns:
-        For each branch what those before it have cost.
+        For each branch the cost of those before it.
 
     Raises:
         InputError: the account is missing, damaged or cannot be written, or the noise of the global models is
-            made for fewer rounds. (Noise of clients is theirs to keep an account of: they refuse.)
+            made for fewer rounds. (Clients account for their own noise, and refuse.)
     """
     if not branches:
         return []
@@ -90,7 +91,7 @@ def spend(folder: Path, branches: Sequence[Branch], plan: Plan, warm_up: int) ->
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Two replays of one run at the same time must not both find the same answers unspent."""
+    """Locks the account: two simultaneous replays must not spend the same answers."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:

@@ -34,7 +34,8 @@ from scenarios.attacks.scoring import AttackResult, score_attack
 
 MOST = 200  # records whose exposure is kept
 FPR = 0.01  # of the threshold above which a record is called a member; a tenth where there are few records
-# Attacks whose score of one reference, with the help of the others, says who is exposed: variance, offline.
+# Attacks that can score one reference with the help of the others, which measures exposure; for each its
+# kind of variance, and whether it works offline.
 EXPOSING: dict[str, tuple[Variance, bool]] = {
     "lira": ("per-record", False),
     "lira-global": ("global", False),
@@ -45,7 +46,7 @@ EXPOSING: dict[str, tuple[Variance, bool]] = {
 def attack_released_model(
     scenario: AttackScenario, arena: Arena, branch: Branch, tensors: Tensors
 ) -> dict[str, AttackResult]:
-    """What each attack of a branch makes of the trained model, by its name.
+    """Runs each attack of a branch on the trained model; the results by name.
 
     Args:
         scenario: The run.
@@ -98,7 +99,7 @@ def attack_released_model(
 
 
 def training_of(scenario: AttackScenario, attack: Released, records: float, rounds: int) -> LocalTraining:
-    """How a reference is trained: as the run, in one place.
+    """The training settings of a reference model: those of the run, in one place.
 
     A round in which each of K clients takes one step on B records, and which averages them, is one step on
     K B records. So a reference takes steps on as many, and goes through its records as often as clients do.
@@ -144,12 +145,12 @@ def _battery(arena: Arena, attack: Released, pool: Ids, methods: set[str], round
 
 
 def _exposing(attack: Released) -> str | None:
-    """By which of its methods an attack says who is exposed."""
+    """The method by which an attack ranks exposed records."""
     return next((method for method in EXPOSING if method in attack.methods), None)
 
 
 def _exposure(battery: Battery, method: str, pool: Ids) -> dict[str, Any]:
-    """Whose records a method tells from models like this one, by their number in the training data."""
+    """The exposure of records under a method, by their index in the training data."""
     variance, offline = EXPOSING[method]
 
     def score(target: Signals, references: Signals, members: NDArray[np.bool_]) -> Signals:
@@ -161,5 +162,5 @@ def _exposure(battery: Battery, method: str, pool: Ids) -> dict[str, Any]:
     result = exposure(in_turn(score, signals, members), members, labels, fpr, signals)
     as_json = result.to_json(MOST)
     for exposed in as_json["most_exposed"]:
-        exposed["record"] = int(pool[exposed["record"]])  # nothing of its content is told
+        exposed["record"] = int(pool[exposed["record"]])  # its content stays secret
     return {"method": method, **as_json}

@@ -1,4 +1,9 @@
-"""Runs an attack scenario: trains the target runs, runs each attack, writes the result."""
+"""Runs an attack scenario: trains the target runs, runs each attack, writes the result.
+
+A replay consists of two kinds of resumable jobs: training a target run up to its attacks, and running one
+branch of attacks on it. A branch is charged to the account of its run before it starts, so an interruption
+cannot spend the same answers twice.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.envelope import Performance
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.charge import under_way
-from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.io.environment import versions
 from fedprivacy.io.folder import check_tree
 from fedprivacy.population.clients import population
-from fedprivacy.records.run_directory import SCHEMA, RunDirectory
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.attacks.accuracy import Trained, accuracy, measure
@@ -41,26 +48,26 @@ def replay(
     report: bool = True,
     on_attack: OnAttack | None = None,
 ) -> dict[str, Any]:
-    """Plays every attack of a scenario on every one of its runs.
+    """Runs every attack of a scenario on every one of its runs.
 
     Args:
         scenario: The run, the game and the attacks.
         out: Where the directory of the result goes.
-        stored: The directory of an earlier replay, whose trained runs are attacked again; what passive
-            attackers saw of them is scored without any training.
-        workers: Processes that play side by side; the numbers do not depend on it.
-        resume: The directory of this replay, to go on with: what was trained and attacked is kept. An attack
-            that is played again asks the same and is answered with the same noise, and costs nothing more.
+        stored: The directory of an earlier replay, whose trained runs are attacked again; transcripts of
+            passive attackers are scored without any training.
+        workers: Parallel processes; the results do not depend on their number.
+        resume: The directory of this replay, to resume: finished trainings and attacks are kept. A repeated
+            attack sends the same requests, gets the same noise, and costs nothing more.
         command: The command that reproduces it, for the record.
         report: Whether to write report.html.
-        on_attack: Called with a label, steps done and steps in all: runs to train, and branches to play.
+        on_attack: Called with a label, steps done and steps in all: runs to train, and branches to run.
 
     Returns:
         The document that is also in run.json.
 
     Raises:
         InputError: before anything is written, if a game cannot be drawn, `stored` holds other runs or has no
-            rounds left for these attacks, or `out` cannot be written, or `resume` not be gone on with; later
+            rounds left for these attacks, or `out` cannot be written, or `resume` cannot be resumed; later
             if the victim refuses so much that too few targets are left.
         RunError: if a run fails.
     """
@@ -69,7 +76,7 @@ def replay(
         check_tree(stored)
         for run in targets:
             stored_run(run)
-        for run in targets:  # what is refused is refused before anything is written; played, it costs no more
+        for run in targets:  # refuses before anything is written; the later charge is the same one
             run.spend()
     work = Work(
         "replay",
@@ -81,7 +88,7 @@ def replay(
     )
 
     def prepare(directory: RunDirectory) -> None:
-        # Once and for all: what was trained again after a break still has answered what it has.
+        # Created once: after an interruption a repeated training keeps the answers already charged.
         for run in targets if stored is None else ():
             open_account(directory.path / run.folder)
 
@@ -102,14 +109,14 @@ def _work(
     report: bool,
     on_attack: OnAttack | None,
 ) -> dict[str, Any]:
-    """Trains and attacks what has not been, and closes the replay."""
+    """Runs the unfinished trainings and attacks, and closes the replay."""
     results_so_far: Played = {}
     trained: Trained = {}
     ending = Ending(task.path, task.again)
     try:
         with ending:
             untrained = [run for run in targets if not is_trained(run)] if training else []
-            # What is left is told of all steps together: training a run, and each branch on it.
+            # The remaining time covers all steps: training a run, and each branch on it.
             steps = Steps(on_attack, len(untrained) + sum(len(run.branches) for run in targets))
             todo = [(run,) for run in untrained]
             for number, _ in spread(train, todo, min(workers, max(1, len(todo)))):
@@ -126,24 +133,18 @@ def _work(
             trained,
             _started_runs(targets, results_so_far),
         )
-        document = {
-            "schema": SCHEMA,
-            "kind": "replay",
-            "name": scenario.name,
-            "path": str(task.path),
-            "status": ending.status,
-            "error": ending.error,
-            "command": task.command,
-            "started": task.started,
-            "versions": versions(scenario.training.trainer),
-            "scenario": scenario.tables(),
-            **outcome,
-            "notes": [*outcome["notes"], *under_way(ending.status)],
-            "performance": {
-                "seconds": round(task.seconds, 3),
-                "peak_memory_mb": peak_memory_mb(),
-            },
-        }
+        document = ReplayDocument.new(
+            name=scenario.name,
+            path=str(task.path),
+            status=ending.status,
+            error=ending.error,
+            command=task.command,
+            started=task.started,
+            versions=versions(scenario.training.trainer),
+            scenario=scenario.tables(),
+            **{**outcome, "notes": [*outcome["notes"], *under_way(ending.status)]},
+            performance=Performance.of_process(task.seconds),
+        ).to_json()
         task.directory.write_document(document)
         if report:
             write_report(document, task.path)
@@ -184,7 +185,7 @@ def _started_runs(targets: list[TargetRun], results_so_far: Played) -> dict[tupl
     for run in targets:
         key = run.variant, run.scenario.seed
         if key in attacked and run.scenario.server.patience is not None:
-            with suppress(InputError):  # damaged since: nothing is said of its rounds
+            with suppress(InputError):  # damaged since: its rounds are unknown
                 counts[key] = rounds_trained(stored_run(run), run.scenario)
     return counts
 
@@ -192,7 +193,7 @@ def _started_runs(targets: list[TargetRun], results_so_far: Played) -> dict[tupl
 def _attack_all(
     task: Undertaking, targets: list[TargetRun], workers: int, results_so_far: Played, steps: Steps
 ) -> None:
-    """Plays every branch that has not been played, and puts what each amounts to into `played`."""
+    """Runs every branch that has not run yet, and puts its results into `played`."""
     wanted = [(run, branch, spent) for run in targets for branch, spent in run.spend()]
     # The longest first: else the last to be begun may keep one process busy alone.
     wanted.sort(key=lambda job: -job[0].work(job[1]))

@@ -13,6 +13,7 @@ from fedprivacy.attacks.document import attack_document, over_targets, told_figu
 from fedprivacy.attacks.empirical import Guesses, lower_bound
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.metrics import points_of
+from fedprivacy.documents.attack import Attack, ModelAccuracy
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
@@ -31,10 +32,10 @@ def results(
     trained: Trained | None = None,
     started: Begun | None = None,
 ) -> dict[str, Any]:
-    """What the document says of the attacks that all seeds have finished.
+    """The document's entries for the attacks that all seeds have finished.
 
     Args:
-        scenario: What was asked for.
+        scenario: The scenario of the attacks.
         plans: Of each variant.
         results_by_run: What has finished.
         trained: How good the runs of arms are, as far as that was measured.
@@ -90,52 +91,55 @@ def _attack(
         empirical=guesses if isinstance(guesses, str) else lower_bound(guesses, delta),
     )
     accuracies = np.array([run.accuracy for run in runs])
-    return {
-        "observed": _observed(started, runs[0]),
-        "rounds_refused": attack.rounds - len(runs[0].observed) if isinstance(attack, Passive) else None,
-        "targets_lost": sum(run.lost for run in runs),
+    claims = {
         **figures,
         **attack_claims(variant, name, number, plan, ledger),
         **({} if isinstance(guesses, str) else proved(guesses, delta)),
-        "score": [run.score for run in runs],
-        "calibration_auc": float(np.mean([run.calibration_auc for run in runs])),
-        **_supervised(runs, arms=bool(variant.arm)),
-        "scores": {key: _mean_of([run.scores[key] for run in runs]) for key in runs[0].scores},
-        "histograms": _histograms(runs),
-        "story": [run.story for run in runs] if runs[0].story else None,
-        "blind": _mean_of([run.blind for run in runs]),
-        "model_accuracy": {
-            "before": float(accuracies[:, 0].mean()),
-            "after": float(accuracies[:, 1].mean()),
-            **_trained(runs),
-        },
-        "seconds": round(sum(run.seconds for run in runs), 3),
     }
+    return Attack.new(
+        observed=_observed(started, runs[0]),
+        rounds_refused=attack.rounds - len(runs[0].observed) if isinstance(attack, Passive) else None,
+        targets_lost=sum(run.lost for run in runs),
+        **claims,
+        score=[run.score for run in runs],
+        calibration_auc=float(np.mean([run.calibration_auc for run in runs])),
+        **_supervised(runs, arms=bool(variant.arm)),
+        scores={key: _mean_of([run.scores[key] for run in runs]) for key in runs[0].scores},
+        histograms=_histograms(runs),
+        stories=[run.story for run in runs] if runs[0].story else None,
+        blind=_mean_of([run.blind for run in runs]),
+        model_accuracy=ModelAccuracy.new(
+            before=float(accuracies[:, 0].mean()),
+            after=float(accuracies[:, 1].mean()),
+            **_trained(runs),
+        ),
+        seconds=round(sum(run.seconds for run in runs), 3),
+    ).to_json()
 
 
 def _supervised(runs: Sequence[AttackResult], *, arms: bool) -> dict[str, Any]:
     """The figures of `supervised`, which may be stronger than the score that was chosen."""
     figures = [run.supervised for run in runs]
     area = float(np.mean([run.supervised_calibration_auc for run in runs]))
-    # In a game of arms it may be told beside the bound, and is held against it.
+    # In a game of arms it may be the reported attack, so it is checked against the bound too.
     points = {"points": points_json(points_of(figures))} if arms else {}
     return {"supervised": {**told_figures(figures), "calibration_auc": area, **points}}
 
 
 def _trained(runs: Sequence[AttackResult]) -> dict[str, float]:
-    """The accuracy of the attacked models on what they were trained on, where it was measured."""
+    """The accuracy of the attacked models on their training records, if measured."""
     accuracies = [run.train_accuracy for run in runs if run.train_accuracy is not None]
     return {"train": float(np.mean(accuracies))} if accuracies else {}
 
 
 def _exposures(scenario: AttackScenario, results_by_run: Played) -> list[dict[str, Any]]:
-    """Whose records each attack by LiRA tells: of the first run, whose references know of no privacy."""
+    """The exposure by each LiRA attack: of the first run, with references without privacy."""
     runs_of_attack = ((name, results_by_run.get((0, scenario.seed, name))) for name in scenario.attacks)
     return [{"attack": name, **run.exposure} for name, run in runs_of_attack if run and run.exposure]
 
 
 def _histograms(runs: Sequence[AttackResult]) -> list[dict[str, Any]]:
-    """How the scores of each run lie; with the same edges where it is the same score in all."""
+    """Histograms of the scores of each run, with the same edges if all have the same score."""
     together = np.concatenate([run.scores_of[kind] for run in runs for kind in run.scores_of])
     same = len({run.score for run in runs}) == 1
     return [histogram(run.scores_of, together if same else None) for run in runs]

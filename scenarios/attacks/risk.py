@@ -1,4 +1,4 @@
-"""Whose records a stored replay found to be exposed: what `fedprivacy risk` answers and shows."""
+"""The most exposed records of a stored replay: the command `fedprivacy risk`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 
 from rich.table import Table
 
+from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.errors import InputError
 from fedprivacy.io.console import Terminal
-from fedprivacy.records.run_directory import SCHEMA, read_document
-from fedprivacy.report.attacks import exposed, figures
+from fedprivacy.records.run_directory import read_document
+from fedprivacy.report.attacks import exposed, exposed_words, figures
 from fedprivacy.verification.verify import checked_document
 
 CAUTION = (
@@ -29,10 +30,10 @@ def risk(path: Path, most: int, attack: str | None = None) -> dict[str, Any]:
     Args:
         path: Its directory.
         most: How many records, at most.
-        attack: By which of its attacks; None: by the first that tells.
+        attack: The attack that ranks the records; None: the first that measures exposure.
 
     Raises:
-        InputError: it is no replay, or damaged, or none of its attacks tells who is exposed, or not this one.
+        InputError: it is no replay, or damaged, or neither this attack nor any other measures exposure.
     """
     file = path / "run.json"
     kind = read_document(file).get("kind")
@@ -55,6 +56,9 @@ def risk(path: Path, most: int, attack: str | None = None) -> dict[str, Any]:
         )
     exposure = exposures[attack] if attack else next(iter(exposures.values()))
     stored = next(part for part in document[exposed.FIELD] if part["attack"] == exposure.attack)
+    notes = (
+        words(exposure) for words in (exposed_words.summary, exposed_words.carrying, exposed_words.basis)
+    )
     return {
         "schema": SCHEMA,
         "kind": "risk",
@@ -64,7 +68,7 @@ def risk(path: Path, most: int, attack: str | None = None) -> dict[str, Any]:
         "most_exposed": stored["most_exposed"][:most],
         "kept": len(stored["most_exposed"]),
         "asked": most,
-        "notes": [note for note in (exposure.summary, exposure.carrying, exposure.basis) if note],
+        "notes": [note for note in notes if note],
         "operator_only": ["notes", *(name for name in OF_THE_DATA if name in stored)],
     }
 

@@ -35,7 +35,7 @@ class AttackResult:
         blind: The AUC of a score that looks at the record alone: nothing but the game can help it.
         guesses: How the score guesses the coins of targets that were drawn blind to membership; in words why
             it cannot.
-        lost: How many targets were not reached: the victim refused, or the model could not be asked.
+        lost: The number of unreached targets: the victim refused, or the model could not be evaluated.
         scores_of: The scores of the evaluation half, of "members" and "nonmembers".
         story: Of an ascent, the losses of a typical member and non-member: `loss_story`.
         observed: Of a passive attack the rounds that it saw; 0 is the first after the warm-up.
@@ -202,7 +202,7 @@ def loss_story(
 ) -> dict[str, Any]:
     """The loss of a typical member and a typical non-member: before, raised, and after training.
 
-    Typical is who has the middle `recovery` of its kind.
+    Typical is the target with the median `recovery` of its kind.
     """
     before = probe.losses(weights).double().numpy()[reached]
     after = np.exp(-scores["loss"])

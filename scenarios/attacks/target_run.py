@@ -1,4 +1,4 @@
-"""One run that is attacked: trained, stored, and played on by each branch of its attacks."""
+"""One attacked run: trained, stored, and continued by each branch of its attacks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TargetRun:
 
     @cached_property
     def branches(self) -> list[Branch]:
-        """What is played on it."""
+        """The branches of its attacks."""
         game = self.scenario.game
         return branches_of(self.scenario.attacks, game.members + game.nonmembers)
 
@@ -57,14 +57,14 @@ class TargetRun:
     def spend(self) -> list[tuple[Branch, Spent]]:
         """Charges the trained run for its branches; each with what those before it have cost.
 
-        What a transcript holds is not asked again, and who has the trained model asks nothing.
+        A stored transcript needs no new requests, and an attack on the trained model sends none.
         """
         new = [branch for branch in self.branches if not branch.silent and self.transcript(branch) is None]
         costs = iter(spend(self.folder, new, self.plan, self.scenario.warm_up))
         return [(branch, next(costs) if branch in new else NOTHING) for branch in self.branches]
 
     def transcript(self, branch: Branch) -> Recording | None:
-        """What a passive seat saw of the rounds of a branch, if it is there."""
+        """The transcript of a passive seat in a branch, if it is stored."""
         if not isinstance(branch.attack, Passive):
             return None
         stored = map(Recording, sorted((self.folder / SEEN / seat_of(branch.attack)).glob("*")))
@@ -79,12 +79,12 @@ class TargetRun:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What tells the trained run from others."""
+        """The facts that identify the trained run."""
         game = self.scenario.game
         return {"run": self.arena().fleet.streams.run, "members": game.members, "nonmembers": game.nonmembers}
 
     def work(self, branch: Branch) -> int:
-        """How many times a client trains in a branch; a reference model is as much work as the run."""
+        """The number of client trainings in a branch; a reference model counts as the run."""
         if isinstance(branch.attack, Released):
             return branch.attack.references * self.scenario.warm_up * self.plan.population
         return branch.rounds * (1 if branch.attack.isolating else self.plan.population)
@@ -172,7 +172,7 @@ def run_branch(run: TargetRun, branch: Branch, spent: Spent) -> dict[str, Any]:
 def _seen(
     run: TargetRun, arena: Arena, branch: Branch, tensors: Tensors, judgement: Judgement, spent: Spent
 ) -> attacker_seats.Outcome:
-    """Lets the judgement see what a branch shows: from its transcript if there is one, else by playing."""
+    """Shows a branch to the scoring: from its transcript if one exists, else by running it."""
     stored = run.transcript(branch)
     if stored is not None:
         for sight in stored.sights(branch.watched, len(tensors["weights"])):

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from fedprivacy.data import tables
 from fedprivacy.data.npz import facts
 from fedprivacy.errors import InputError
@@ -78,10 +76,7 @@ def import_table(
     whole = tables.table(frame, label, client, drop, str(path))
     notes = list(whole.notes)
     if fraction is None:
-        train, held = (
-            whole.rows(np.flatnonzero(part))
-            for part in (whole.positions < records, whole.positions >= records)
-        )
+        train, held = tables.split_at(whole, records)
     else:
         train, held, note = tables.split(whole, fraction)
         notes.append(note)

@@ -122,7 +122,7 @@ class DpSgdQuestion(DpSgdOptions, Question):
         guarantee = promise(row["epsilon"], self.delta, self.adjacency, row["accountant"], "example")
         return (
             f"Gaussian noise of standard deviation {row['noise_multiplier']:.6g} x C on each sum of "
-            f"gradients clipped to L2 norm C, in {_said(batches)} out of {plural(self.records, 'record')}, "
+            f"gradients clipped to L2 norm C, in {_stated(batches)} out of {plural(self.records, 'record')}, "
             f"costs {guarantee}. It holds against {against}, not against whoever holds the records. It "
             "protects one record; a person with m of them has by group privacy only what `fedprivacy budget "
             "group --size m` says. The table has the other ways to draw batches, and full-batch DP-GD, at "
@@ -154,7 +154,7 @@ def _row(
 ) -> dict[str, Any]:
     return {
         "sampling": name,
-        "batches": _said(batches),
+        "batches": _stated(batches),
         "noise_multiplier": noise,
         "noise_of_mean": mean,
         "epsilon": spent and spent.epsilon,
@@ -162,5 +162,5 @@ def _row(
     }
 
 
-def _said(batches: Batches) -> str:
+def _stated(batches: Batches) -> str:
     return batches.words.removesuffix(" in a round").replace(" of a client", "")

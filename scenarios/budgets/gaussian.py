@@ -8,7 +8,7 @@ from typing import Any
 
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.banded import BandedGaussian
-from fedprivacy.mechanisms.combinations import MOST_WORK
+from fedprivacy.mechanisms.combinations import COHORT_WITHIN_POPULATION, RULES, Terms, problems, publishes_one
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.cohorts import (
@@ -19,9 +19,24 @@ from fedprivacy.sampling.cohorts import (
     SeparatedSampling,
 )
 from scenarios.budgets.options import GaussianOptions
-from scenarios.budgets.question import ADJACENCIES, CLIENTS, DELTA, ROUNDS, Question, Range, plural, promise
+from scenarios.budgets.question import (
+    ADJACENCIES,
+    CLIENTS,
+    DELTA,
+    ROUNDS,
+    Question,
+    Range,
+    flag,
+    plural,
+    promise,
+)
 
 BANDS = Range(1, 10**4)
+PLAN_RULES = (COHORT_WITHIN_POPULATION, *RULES)
+OPTIONS_OF_TERMS = {
+    **{term: flag(term) for term in ("adjacency", "population", "rounds", "cohort", "separation", "bands")},
+    "sampling": "",  # it follows from the others
+}
 _DENSE = 1000  # rounds whose dense matrix is evaluated within a second
 
 
@@ -30,35 +45,13 @@ class GaussianQuestion(GaussianOptions, Question):
 
     def problems(self) -> list[str | None]:
         """Returns the problem of each option."""
-        cohort = self.cohort
-        known = self.population is not None and self.population in CLIENTS
-        population = self.population if self.population is not None and known else 1
+        cohort, separation = self.cohort, self.separation
         drawn = self.sampling_rate is not None or cohort is not None
-        bands, separation = self.bands or 1, self.separation or 1
+        population = self._in(CLIENTS, "population")
         checks = [
             (
-                self.separation is not None and drawn,
+                separation is not None and drawn,
                 "--separation: without --sampling-rate and --cohort, whose secrecy it does without.",
-            ),
-            (
-                self.separation is not None and self.adjacency == "add-remove",
-                "--separation: one client more or less changes when others come; take zero-out.",
-            ),
-            (
-                self.bands is not None and self.separation is None,
-                "--bands: needs --separation: clients that answer at most once in so many rounds.",
-            ),
-            (
-                self.separation is not None and bands > separation,
-                f"--bands {bands}: must be at most the separation, {separation}.",
-            ),
-            (
-                self.separation is not None and known and population < separation,
-                f"--population {population}: must be at least the separation, {separation}.",
-            ),
-            (
-                bands in BANDS and self.rounds in ROUNDS and bands * self.rounds > MOST_WORK,
-                f"--bands {bands}: with {self.rounds} rounds at most {MOST_WORK // max(1, self.rounds)}.",
             ),
             (
                 self.sampling_rate is not None and cohort is not None,
@@ -69,12 +62,8 @@ class GaussianQuestion(GaussianOptions, Question):
                 "--cohort: a cohort of fixed size needs --population too.",
             ),
             (
-                cohort is not None and known and not 1 <= cohort <= population,
-                f"--cohort {cohort}: must be from 1 to the population, {population}.",
-            ),
-            (
-                known and self.delta >= 1 / population,
-                f"--delta {self.delta}: must be below 1/population = {1 / population:.3g}.",
+                publishes_one(self.delta, population),
+                f"--delta {self.delta}: must be below 1/population = {1 / (population or 1):.3g}.",
             ),
         ]
         return [
@@ -85,8 +74,10 @@ class GaussianQuestion(GaussianOptions, Question):
             self.out_of_range("rounds", ROUNDS),
             self.out_of_range("sampling_rate", Range(0, 1, above=True)),
             self.out_of_range("population", CLIENTS),
+            self.out_of_range("cohort", CLIENTS),
             self.out_of_range("separation", BANDS),
             self.out_of_range("bands", BANDS),
+            *(str(problem) for problem in problems(self._terms(), PLAN_RULES)),
             *(text for wrong, text in checks if wrong),
             self.not_among("adjacency", ADJACENCIES),
         ]
@@ -104,6 +95,28 @@ class GaussianQuestion(GaussianOptions, Question):
             delta=self.delta,
         )
         return _document(plan if self.epsilon is None else plan.calibrate(self.epsilon), self.epsilon)
+
+    def _in(self, allowed: Range, option: str) -> int | None:
+        """Returns the value of an option; None where it is not given, or out of its range."""
+        value: int | None = getattr(self, option)
+        return value if value is not None and value in allowed else None
+
+    def _terms(self) -> Terms:
+        """Returns the terms of the plan, as far as the options are valid by themselves."""
+        apart, poisson = self.separation is not None, self.sampling_rate is not None
+        drawn = "poisson" if poisson else "all" if self.cohort is None else "fixed"
+        return Terms(
+            trust="central",
+            unit="client",
+            adjacency=self.adjacency,
+            population=self._in(CLIENTS, "population"),
+            rounds=self._in(ROUNDS, "rounds"),
+            sampling="separated" if apart else drawn,
+            cohort=1 if apart else self._in(CLIENTS, "cohort"),
+            separation=self._in(BANDS, "separation"),
+            bands=self._in(BANDS, "bands"),
+            names=OPTIONS_OF_TERMS,
+        )
 
     def _sampler(self) -> Sampler:
         if self.sampling_rate is not None:

@@ -92,7 +92,7 @@ class DpSgdOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class ComposeOptions(Options):
-    """Several releases about the same people: what each composition theorem says they cost together."""
+    """Several releases about the same people: the joint cost by each composition theorem."""
 
     mechanism: ClassVar[str] = "compose"
     question: ClassVar[str] = "compose.ComposeQuestion"

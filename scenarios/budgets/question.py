@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fedprivacy.accounting.events import RELATIONS
+from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import NEIGHBOURS, printed
-from fedprivacy.records.run_directory import SCHEMA
 from fedprivacy.scenario.delta import LEAST_DELTA
 
 ADJACENCIES = tuple(RELATIONS)
@@ -95,7 +95,7 @@ class Question(ABC):
 
     @abstractmethod
     def problems(self) -> Sequence[str | None]:
-        """Returns the problem of each option, None where there is none."""
+        """Returns the problem of each option, None for a valid one."""
 
     @abstractmethod
     def answer(self) -> dict[str, Any]:

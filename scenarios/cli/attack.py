@@ -10,7 +10,19 @@ from typing import Annotated
 
 import typer
 
-from scenarios.cli.options import RUNS, Again, AllowCode, Engine, Out, Seed, Set, Source, complete
+from scenarios.cli.options import (
+    RUNS,
+    Again,
+    AllowCode,
+    Engine,
+    Out,
+    Seed,
+    Set,
+    Source,
+    complete,
+    complete_attack,
+    complete_run,
+)
 from scenarios.cli.output import Json, print_result
 
 
@@ -25,7 +37,10 @@ def replay(
     ] = None,
     set_: Set = None,
     attack: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this attack. May be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Only this attack. May be repeated.", autocompletion=complete_attack
+        ),
     ] = None,
     seed: Seed = None,
     engine: Engine = "embedded",
@@ -78,7 +93,9 @@ def replay(
 
 
 def risk(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a replay.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The directory of a replay.", autocompletion=complete_run)
+    ],
     most: Annotated[int, typer.Option(min=1, help="How many records, at most.")] = 20,
     attack: Annotated[str | None, typer.Option(metavar="NAME", help="By this attack.")] = None,
     json_: Json = False,

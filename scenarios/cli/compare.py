@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from scenarios.cli.options import RUNS, Again, AllowCode, Engine, OptionalSource, Out, Seed, Set
+from scenarios.cli.options import (
+    RUNS,
+    Again,
+    AllowCode,
+    Engine,
+    OptionalSource,
+    Out,
+    Seed,
+    Set,
+    Track,
+    TrackOperator,
+)
 from scenarios.cli.output import Json, print_result
 
 
@@ -20,6 +31,8 @@ def compare(
     ] = None,
     out: Out = None,
     resume: Again = None,
+    track: Track = None,
+    track_operator: TrackOperator = False,
     allow_code: AllowCode = False,
     json_: Json = False,
 ) -> None:
@@ -38,12 +51,14 @@ def compare(
         seed_of,
     )
     from scenarios.engines.launch import check_workers, only_embedded
+    from scenarios.tracking.track import check_tracking, tracking
 
     only_embedded(engine, "`fedprivacy compare` runs")
     processes, first = check_workers(workers), None
     check_start_or_resume(
         "compare", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out}
     )
+    check_tracking(track, track_operator, resume is not None)
     if resume is not None:
         requested = comparison_to_resume(resume)
     else:
@@ -58,7 +73,7 @@ def compare(
             overrides = [*(set_ or []), *kind.seed_overrides(first, seeds)]
             requested = scenario_for("compare", scenario, overrides, first)
         check_out(out or RUNS)
-    with job_progress() as on_run:
+    with tracking(track, requested, out or RUNS, track_operator) as tracked, job_progress() as on_run:
         document = kind.compare(
             requested,
             out or RUNS,
@@ -68,4 +83,5 @@ def compare(
             command=reproducing_command(first),
             on_run=on_run,
         )
+        tracked.result(document)
     print_result(document, json_, kind.show_comparison)

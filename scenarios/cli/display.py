@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from fedprivacy.io.console import Terminal
+
+if TYPE_CHECKING:  # the command starts without what only a result takes
+    from fedprivacy.documents.comparison import Cell, CompareDocument
+    from fedprivacy.documents.guarantee import PerClient, Privacy
+    from fedprivacy.documents.run import RunDocument
 
 Event = dict[str, Any]
 WIDE = 100  # columns of a terminal in which a cell of a comparison fits on one line
@@ -65,43 +70,44 @@ def job_progress() -> Iterator[Callable[[str, int, int], None]]:
 
 def show_run(document: Mapping[str, Any]) -> None:
     """Prints the result of a run: accuracy, the guarantee for every observer, the path of the report."""
-    console = Terminal(soft_wrap=True)
-    final, performance = document["final"], document["performance"]
-    rounds = len(document["rounds"])
-    quality = f"accuracy {_number(final['accuracy'])}, loss {_number(final['loss'])}"
-    cost = f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB"
+    from fedprivacy.documents.kinds import read_whole
+    from fedprivacy.documents.run import Final, RunDocument
+
+    console, run = Terminal(soft_wrap=True), read_whole(RunDocument, document)
+    final, rounds = run.final or Final(), len(run.rounds)
+    quality = f"accuracy {_number(final.accuracy)}, loss {_number(final.loss)}"
     plural = "" if rounds == 1 else "s"
-    text = f": {quality} after {rounds} round{plural} ({cost})"
-    console.print(Text.assemble((document["name"], "bold"), text))
-    for guarantee in document["privacy"]["guarantees"]:
-        console.print(f"- {guarantee['words']}")
-    if spent := document["privacy"].get("per_client"):
-        console.print(f"- {_of_clients(spent, document['privacy'])}")
-    if missing := _missing(document):
+    text = f": {quality} after {rounds} round{plural} ({run.cost})"
+    console.print(Text.assemble((run.name, "bold"), text))
+    for guarantee in run.privacy.guarantees:
+        console.print(f"- {guarantee.words}")
+    if run.privacy.per_client:
+        console.print(f"- {_of_clients(run.privacy.per_client, run.privacy)}")
+    if missing := _missing(run):
         console.print(f"operator-only: {missing}")
-    console.print(f"report: {document['path']}/report.html")
+    console.print(f"report: {run.path}/report.html")
 
 
-def _missing(document: Mapping[str, Any]) -> str:
+def _missing(run: RunDocument) -> str:
     """Describes faults of clients, by kind, and their effect on the estimate; empty without faults."""
     faults = Counter[str]()
-    for event in document["rounds"]:
-        faults.update(event.get("faults", {}))
+    for event in run.rounds:
+        faults.update(event.faults or {})
     if not faults:
         return ""
-    text = document["estimate"]["words"] if document["estimate"]["unbiased"] is False else ""
+    text = run.estimate["words"] if run.estimate["unbiased"] is False else ""
     return f"{', '.join(f'{kind} {count:,}' for kind, count in faults.items())}. {text}".strip()
 
 
-def _of_clients(spent: Mapping[str, Any], privacy: Mapping[str, Any]) -> str:
+def _of_clients(spent: PerClient, privacy: Privacy) -> str:
     """Describes the spread of epsilon over clients in a sentence."""
     from fedprivacy.guarantees.statement import printed
 
-    clients = sum(group["clients"] for group in spent["groups"])
+    clients = sum(group.clients for group in spent.groups)
     return (
-        f"A record of the median client costs epsilon = {printed(spent['median'])}, of the dearest "
-        f"{printed(spent['largest'])} ({clients:,} clients; delta = {privacy['delta']:g}, unit "
-        f"{privacy['unit']}, {privacy['adjacency']}, against the same observers)."
+        f"A record of the median client costs epsilon = {printed(spent.median)}, of the dearest "
+        f"{printed(spent.largest)} ({clients:,} clients; delta = {privacy.delta:g}, unit "
+        f"{privacy.unit}, {privacy.adjacency}, against the same observers)."
     )
 
 
@@ -111,48 +117,49 @@ def _number(value: float | None) -> str:
 
 def show_comparison(document: Mapping[str, Any]) -> None:
     """Prints the table of a comparison, its finding, and the path of the report."""
+    from fedprivacy.documents.comparison import CompareDocument
+    from fedprivacy.documents.kinds import read_whole
     from fedprivacy.mechanisms.registry import title
 
-    console = Terminal()
+    console, comparison = Terminal(), read_whole(CompareDocument, document)
     then = ", " if console.width >= WIDE else ",\n"
-    several = len(_units(document)) > 1
+    several = len(_units(comparison)) > 1
     table = Table()
     for name in ("trust", "epsilon", "accuracy", "95 % interval"):
         table.add_column(name, no_wrap=True)
     table.add_column("mechanism and noise")
     table.add_column("rounds", justify="right", no_wrap=True)
-    for cell in document["cells"]:
-        accuracy = cell["accuracy"]
-        bounds = "one seed" if accuracy["low"] is None else f"{accuracy['low']:.3f} - {accuracy['high']:.3f}"
+    for cell in comparison.cells:
+        accuracy = cell.accuracy
+        bounds = "one seed" if accuracy.low is None else f"{accuracy.low:.3f} - {accuracy.high:.3f}"
         table.add_row(
             then.join(_named(cell, several)),
-            "none" if cell["epsilon"] is None else f"{cell['epsilon']:g}",
-            f"{accuracy['mean']:.3f}",
+            "none" if cell.epsilon is None else f"{cell.epsilon:g}",
+            f"{accuracy.mean:.3f}",
             bounds,
-            "-" if cell["noise"] is None else f"{title(cell['mechanism'])}{then}{_short(cell['noise'])}",
-            str(cell["rounds"]),
+            "-" if cell.noise is None else f"{title(str(cell.mechanism))}{then}{_short(cell.noise)}",
+            str(cell.rounds),
         )
     console.print(table)
     plain = Terminal(soft_wrap=True)
-    for line in [*optional(document), *varied(document)]:
+    for line in [*optional(comparison), *varied(comparison)]:
         plain.print(line)
     plain.print(NOISE)
-    plain.print(document["finding"])
-    plain.print(caution(document))
-    performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
-    plain.print(f"report: {document['path']}/report.html")
+    plain.print(comparison.finding)
+    plain.print(caution(comparison))
+    plain.print(comparison.cost)
+    plain.print(f"report: {comparison.path}/report.html")
 
 
-def _named(cell: Mapping[str, Any], several: bool) -> list[str]:
+def _named(cell: Cell, several: bool) -> list[str]:
     """Returns the trust model, the unit where several are compared, and the mechanism of a cell."""
-    unit = cell["unit"] if several and cell["trust"] != "none" else None
-    return [part for part in (cell["trust"], unit, cell["asked"]) if part]
+    unit = cell.unit if several and cell.trust != "none" else None
+    return [part for part in (cell.trust, unit, cell.asked) if part]
 
 
-def _units(document: Mapping[str, Any]) -> list[str]:
+def _units(comparison: CompareDocument) -> list[str]:
     """Returns the units of privacy of the cells with noise."""
-    units = (cell.get("unit") for cell in document["cells"] if cell["trust"] != "none")
+    units = (cell.unit for cell in comparison.cells if cell.trust != "none")
     return list(dict.fromkeys(unit for unit in units if unit))
 
 
@@ -162,27 +169,25 @@ def _short(noise: str) -> str:
     return text.removesuffix(" a message").removesuffix(" a bit")
 
 
-def varied(document: Mapping[str, Any]) -> list[str]:
+def varied(comparison: CompareDocument) -> list[str]:
     """Returns a line for each varied setting: the accuracy at each of its values."""
     varied_settings: dict[str, list[str]] = {}
-    for cell in document.get("variations", ()):
-        setting = cell["varied"]
-        cell_text = f"{setting['key']} at epsilon {cell['epsilon']:g}, {cell['trust']}"
-        varied_settings.setdefault(cell_text, []).append(
-            f"{setting['value']}: {cell['accuracy']['mean']:.3f}"
-        )
+    for cell in comparison.variations:
+        setting = cell.varied
+        cell_text = f"{setting.key} at epsilon {cell.epsilon:g}, {cell.trust}"
+        varied_settings.setdefault(cell_text, []).append(f"{setting.value}: {cell.accuracy.mean:.3f}")
     return [f"{setting}: {', '.join(values)}" for setting, values in varied_settings.items()]
 
 
-def optional(document: Mapping[str, Any]) -> list[str]:
+def optional(comparison: CompareDocument) -> list[str]:
     """Returns a line for each option: the points of accuracy that it adds at each epsilon."""
     optional_settings: dict[str, list[str]] = {}
-    for cell in document.get("options", ()):
-        gap = cell["difference"]
+    for cell in comparison.options:
+        gap = cell.difference
         if gap is not None:
-            ends = "" if gap["low"] is None else f" ({gap['low']:+.1f} to {gap['high']:+.1f})"
-            optional_settings.setdefault(cell["option"], []).append(
-                f"{gap['points']:+.1f}{ends} at {cell['epsilon']:g}"
+            ends = "" if gap.low is None else f" ({gap.low:+.1f} to {gap.high:+.1f})"
+            optional_settings.setdefault(cell.option, []).append(
+                f"{gap.points:+.1f}{ends} at {cell.epsilon:g}"
             )
     head = "Options: points of accuracy more than without (95 % interval), at each epsilon"
     return (
@@ -192,9 +197,9 @@ def optional(document: Mapping[str, Any]) -> list[str]:
     )
 
 
-def caution(document: Mapping[str, Any]) -> str:
+def caution(comparison: CompareDocument) -> str:
     """States what equal epsilon does not imply, and the terms of every epsilon in the table."""
-    privacy, units = document["scenario"]["privacy"], _units(document)
+    privacy, units = comparison.scenario["privacy"], _units(comparison)
     promise = (
         " Nor is it an equal promise: unit example protects one record, unit client all records of a client."
         if len(units) > 1

@@ -7,12 +7,12 @@ from typing import Any
 
 from rich.table import Table
 
+from fedprivacy.documents.attack import Attack
+from fedprivacy.documents.kinds import read
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.io.console import Terminal
 from fedprivacy.report.attacks import arms, figures, finding, levels, released, strongest
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack
 from fedprivacy.report.blocks import Entry
-from fedprivacy.report.reading import read
 from fedprivacy.report.words import accuracy
 
 

@@ -7,15 +7,16 @@ from typing import Any
 
 from rich.table import Table
 
+from fedprivacy.documents.audit import AuditDocument
+from fedprivacy.documents.kinds import read_as
 from fedprivacy.io.console import Terminal
 from fedprivacy.report import audit
-from fedprivacy.report.reading import read_audit
 
 
 def show_audit(document: Mapping[str, Any]) -> None:
     """Prints the table of all observers, the verdict on each claim, and what was audited."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
-    result = read_audit(document)
+    result = read_as(AuditDocument, document)
     table = Table(title=result.name, title_justify="left")
     for number, name in enumerate(audit.HEAD):
         table.add_column(name, no_wrap=True, justify="right" if number else "left")

@@ -8,6 +8,8 @@ from typing import Any
 
 from rich.table import Table
 
+from fedprivacy.documents.estimates import EstimatesCell, EstimatesDocument
+from fedprivacy.documents.kinds import read_whole
 from fedprivacy.erm.study.approaches import cells_of
 from fedprivacy.io.console import Terminal
 from fedprivacy.io.escape import first_line
@@ -31,49 +33,47 @@ def cell_progress(scenario: ErmScenario) -> Iterator[Callable[[Event], None]]:
 def show_estimates(document: Mapping[str, Any]) -> None:
     """Prints the excess loss, slope and guarantee of each approach, and the path of the report."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
-    table = Table(title=document["name"], title_justify="left")
+    study = read_whole(EstimatesDocument, document)
+    table = Table(title=study.name, title_justify="left")
     heads = ("approach", "records", "epsilon", "delta", "excess (simulation only)", "95 %", "bound")
     for name in heads:
         table.add_column(name, overflow="fold")
-    for cell in document["cells"]:
+    for cell in study.cells:
         table.add_row(*_row(cell))
     console.print(table)
-    for slope in document.get("slopes", ()):
-        over, way = "n" if slope["over"] == "records" else "epsilon", direction(slope["slope"])
-        plain.print(f"{slope['approach']}: excess {way} as {over}^{slope['slope']:.2f}")
-    rows = {
-        cell["approach"]: guarantee["words"] for cell in document["cells"] for guarantee in cell["guarantees"]
-    }
+    for slope in study.slopes:
+        over, way = "n" if slope.over == "records" else "epsilon", direction(slope.slope)
+        plain.print(f"{slope.approach}: excess {way} as {over}^{slope.slope:.2f}")
+    rows = {cell.approach: guarantee.words for cell in study.cells for guarantee in cell.guarantees}
     for name, words in rows.items():
         plain.print(f"- {name}: {words}")
-    for cell in document["cells"]:
-        if cell.get("absent"):
+    for cell in study.cells:
+        if cell.absent:
             plain.print(absence(cell))
-    if document.get("finding"):
-        plain.print(document["finding"])
-    performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
-    plain.print(f"report: {document['path']}/report.html")
+    if study.finding:
+        plain.print(study.finding)
+    plain.print(study.cost)
+    plain.print(f"report: {study.path}/report.html")
 
 
-def absence(cell: Mapping[str, Any]) -> str:
+def absence(cell: EstimatesCell) -> str:
     """Describes missing answers of silos in a sentence."""
-    why = first_line(str(cell["first_absence"]))
+    why = first_line(str(cell.first_absence))
     return (
-        f"{cell['approach']} at epsilon {cell['epsilon']:g}, {cell['records']:,} records: {cell['absent']:,} "
+        f"{cell.approach} at epsilon {cell.epsilon:g}, {cell.records:,} records: {cell.absent:,} "
         f"answers of silos did not come, and count as zero. First: {why}"
     )
 
 
-def _row(cell: Mapping[str, Any]) -> list[str]:
-    row = [cell["approach"], f"{cell['records']:,}", f"{cell['epsilon']:g}"]
-    if cell["refused"]:
-        return [*row, "", "refused", cell["refused"], ""]
-    excess, bound = cell["excess"], cell["bound"]
+def _row(cell: EstimatesCell) -> list[str]:
+    row = [cell.approach, f"{cell.records:,}", f"{cell.epsilon:g}"]
+    if cell.refused:
+        return [*row, "", "refused", cell.refused, ""]
+    excess, bound = cell.excess, cell.bound
     return [
         *row,
-        f"{cell['delta']:g}",
-        f"{excess['mean']:.2g}",
-        f"{excess['low']:.2g} to {excess['high']:.2g}",
+        f"{cell.delta:g}",
+        f"{excess.mean:.2g}",
+        f"{excess.low:.2g} to {excess.high:.2g}",
         "" if bound is None else f"{bound:.2g}",
     ]

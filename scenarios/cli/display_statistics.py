@@ -8,6 +8,10 @@ from typing import Any
 
 from rich.table import Table
 
+from fedprivacy.documents.answers import Query
+from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.kinds import read_whole
+from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.io.console import Terminal
 from scenarios.cli.display import Event, live
 
@@ -29,52 +33,47 @@ def query_progress(queries: int) -> Iterator[Callable[[Event], None]]:
 def show_statistics(document: Mapping[str, Any]) -> None:
     """Prints estimates with intervals, the guarantee for every observer, and the path of the report."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
-    table = Table(title=document["name"], title_justify="left")
+    result = read_whole(StatisticsDocument, document)
+    table = Table(title=result.name, title_justify="left")
     for name in ("query", "estimate", "95 % interval", "true (simulation only)", "mechanism"):
         table.add_column(name, overflow="fold")
-    for query in document["queries"]:
+    for query in result.queries:
         for row in _rows(query):
             table.add_row(*row)
     console.print(table)
-    for query in document["queries"]:
-        if query["bound"]:
-            bound = query["bound"]
-            text = f"{query['name']}: {bound['what']}: at most {_number(bound['at_most'])}"
-            plain.print(f"{text}, with probability {100 * bound['probability']:.8g} %")
-        if "score" in query:
-            chosen, best = _number(query["score"]), _number(query["best"])
-            chosen_text = f"{query['name']}: {query['scored']}: {chosen} of at most {best} (simulation only)"
-            plain.print(chosen_text)
-    for guarantee in document["privacy"]["guarantees"]:
-        plain.print(f"- {guarantee['words']}")
-    if document["privacy"]["shuffled"]:
-        plain.print(f"- {document['privacy']['shuffled']['words']}")
-    missing = sum(query["failures"] + query["refusals"] for query in document["queries"])
+    for query in result.queries:
+        if query.bound:
+            text = f"{query.name}: {query.bound.what}: at most {_number(query.bound.at_most)}"
+            plain.print(f"{text}, with probability {100 * (query.bound.probability or 0):.8g} %")
+        if query.score is not None:
+            chosen, best = _number(query.score), _number(query.best)
+            plain.print(f"{query.name}: {query.scored}: {chosen} of at most {best} (simulation only)")
+    for guarantee in result.privacy.guarantees:
+        plain.print(f"- {guarantee.words}")
+    if result.privacy.shuffled:
+        plain.print(f"- {result.privacy.shuffled.words}")
+    missing = sum(query.failures + query.refusals for query in result.queries)
     if missing:
         plain.print(f"operator-only: {missing} answers are missing")
-    performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
-    plain.print(f"report: {document['path']}/report.html")
+    plain.print(result.cost)
+    plain.print(f"report: {result.path}/report.html")
 
 
-def _rows(query: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def _rows(query: Query) -> Iterator[tuple[str, ...]]:
     """Yields a row for a single number; of a histogram `ROWS` rows, the largest counts first."""
-    how = query["mechanism"] or "exact"
-    if not isinstance(query["estimate"], list):
-        interval = _interval(query["low"], query["high"])
-        yield query["name"], _number(query["estimate"]), interval, _number(query["true"]), how
+    how = query.mechanism or "exact"
+    if query.choice is not None:
+        yield query.name, query.choice, "-", _number(query.true), how
         return
-    labels, size = query["labels"], len(query["estimate"])
-    order = list(range(size))
-    if size > ROWS:
-        order.sort(key=lambda place: -(query["estimate"][place] or 0))
-    none = [None] * size
-    for place in order[:ROWS]:
-        low, high = ((query[key] or none)[place] for key in ("low", "high"))
-        row = (_number(query["estimate"][place]), _interval(low, high), _number(query["true"][place]), how)
-        yield f"{query['name']}: {labels[place]}", *row
-    if size > ROWS:
-        yield f"{query['name']}: {size - ROWS} more in the report", "", "", "", ""
+    rows = query.rows
+    if len(rows) > ROWS:
+        rows = sorted(rows, key=lambda row: -(row.estimate or 0))[:ROWS]
+    for row in rows:
+        interval = _interval(row.low, row.high)
+        name = f"{query.name}: {row.label}" if isinstance(query.estimate, tuple) else query.name
+        yield name, _number(row.estimate), interval, _number(row.true), how
+    if len(rows) < len(query.rows):
+        yield f"{query.name}: {len(query.rows) - ROWS} more in the report", "", "", "", ""
 
 
 def _interval(low: float | None, high: float | None) -> str:
@@ -95,25 +94,24 @@ def _share_text(share: float | None) -> str:
 def show_statistics_comparison(document: Mapping[str, Any]) -> None:
     """Prints the errors of a comparison, its finding, and the path of the report."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
+    comparison = read_whole(StatisticsComparison, document)
     table = Table()
     for name in ("trust,\nmechanism", "query"):
         table.add_column(name, overflow="fold")
     for name in ("epsilon", "clients", "mean error\n95 % interval"):
         table.add_column(name, justify="right", no_wrap=True)
-    for cell in document["cells"]:
-        for query in cell["queries"]:
-            error = query["error"] or {"mean": None, "low": None, "high": None}
+    for cell in comparison.cells:
+        for query in cell.queries:
+            error = query.error or Figures()
             table.add_row(
-                f"{cell['trust']},\n{query['mechanism'] or 'exact'}",
-                query["name"],
-                "none" if cell["epsilon"] is None else f"{cell['epsilon']:g}",
-                f"{cell['clients']:,}",
-                f"{_number(error['mean'])}{_share_text(query['told'])}\n"
-                + _interval(error["low"], error["high"]),
+                f"{cell.trust},\n{query.mechanism or 'exact'}",
+                query.name,
+                "none" if cell.epsilon is None else f"{cell.epsilon:g}",
+                f"{cell.clients:,}",
+                f"{_number(error.mean)}{_share_text(query.told)}\n{_interval(error.low, error.high)}",
             )
     console.print(table)
-    plain.print(document["finding"])
+    plain.print(comparison.finding)
     plain.print("Equal epsilon is not equal observer.")
-    performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
-    plain.print(f"report: {document['path']}/report.html")
+    plain.print(comparison.cost)
+    plain.print(f"report: {comparison.path}/report.html")

@@ -11,7 +11,7 @@ from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.console import Terminal
 
 MOST_ROWS = 30
-_NAME = 40  # columns of a name
+_NAME = 44  # columns of a name
 _LINE = f"{{:<{_NAME}}}{{:<8}}{{:<9}}{{:<14}}{{}}"
 _DISPLAYS = {  # kind -> module of the command line, and its function
     "run": ("display", "show_run"),

@@ -7,16 +7,17 @@ from typing import Any
 
 from rich.table import Table
 
+from fedprivacy.documents.kinds import read_as
+from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.io.console import Terminal
 from fedprivacy.report import tune
-from fedprivacy.report.reading import read_tune
 
 
 def show_tune(document: Mapping[str, Any]) -> None:
     """Prints the choice, its cost beside the naive one for each observer, and every guarantee."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
-    result = read_tune(document)
-    plain.print(f"{result.name}: {result.summary}")
+    result = read_as(TuneDocument, document)
+    plain.print(f"{result.name}: {tune.summary(result)}")
     table = Table(title=tune.caption(result), title_justify="left")
     for number, name in enumerate(tune.HEAD):
         table.add_column(name, justify="right" if number else "left")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from fedprivacy.io.escape import on_one_line
-from scenarios.cli.options import RUNS, Out, complete
+from scenarios.cli.options import RUNS, Out, complete, complete_run
 from scenarios.cli.output import Json, print_result
 
 
@@ -99,7 +99,16 @@ def import_table(
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories of runs or comparisons.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...", help="Directories of runs or comparisons.", autocompletion=complete_run
+        ),
+    ],
+    figures: Annotated[
+        str | None,
+        typer.Option(metavar="svg|png|pdf", help="Also write the charts, with captions, to RUN/figures."),
+    ] = None,
 ) -> None:
     """Render the report of stored runs again.
 
@@ -110,7 +119,13 @@ def report(
     from fedprivacy.verification.verify import checked_document
 
     for path in runs:
-        print(write(checked_document(path), path))
+        document = checked_document(path)
+        print(write(document, path))
+        if figures is not None:
+            from fedprivacy.report.figures import write_figures
+
+            for chart in write_figures(document, path / "figures", figures):
+                print(chart)
 
 
 def doctor(
@@ -124,7 +139,7 @@ def doctor(
     ray: Annotated[bool, typer.Option("--ray", help="Also start Ray, which takes seconds.")] = False,
     json_: Json = False,
 ) -> None:
-    """Check whether this machine can run fedprivacy, and say what to do where it cannot.
+    """Check whether this machine can run fedprivacy, and name the fix for each problem.
 
     It checks Python, packages, processors, memory, folders, ports, and that no other packages have our names.
     Exit code 1 if a check fails.

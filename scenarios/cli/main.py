@@ -143,7 +143,7 @@ def _setting(error: click.NoSuchOption) -> str:
 
 
 def _kind_of_scenario() -> type[AnyScenario]:
-    """Returns the kind of the scenario on the command line; a training if there is none."""
+    """Returns the kind of the scenario on the command line; training by default."""
     from fedprivacy.scenario import Scenario, reading
     from fedprivacy.scenario.loading import kind_of
     from scenarios.authoring.catalogue import find

@@ -15,13 +15,42 @@ def complete(incomplete: str) -> list[str]:
     return catalogue.complete(incomplete)
 
 
+def complete_setting(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Completes `--set` to keys of the scenario, and to the values of a key."""
+    from scenarios.authoring import completion
+
+    return completion.settings(_typed_scenario(ctx), incomplete)
+
+
+def complete_attack(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Completes `--attack` to the attacks of the scenario."""
+    from scenarios.authoring import completion
+
+    return completion.attacks(_typed_scenario(ctx), incomplete)
+
+
+def complete_run(incomplete: str) -> list[str]:
+    """Completes a word to run directories."""
+    from scenarios.authoring import completion
+
+    return completion.runs(incomplete)
+
+
+def _typed_scenario(ctx: typer.Context) -> str | None:
+    # click leaves arguments unparsed while the value of an option is missing.
+    return ctx.params.get("scenario") or next(iter(ctx.args), None)
+
+
 _SOURCE: Any = {"metavar": "SCENARIO", "help": "A scenario file, or the name of a ready one."}
 Source = Annotated[str, typer.Argument(**_SOURCE, autocompletion=complete)]
 OptionalSource = Annotated[str | None, typer.Argument(**_SOURCE, autocompletion=complete)]
 Set = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Override a key, as in server.rounds=10. May be repeated."
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a key, as in server.rounds=10. May be repeated.",
+        autocompletion=complete_setting,
     ),
 ]
 Seed = Annotated[
@@ -38,9 +67,24 @@ AnyEngine = Annotated[
 ]
 Out = Annotated[Path | None, typer.Option(help="The folder that run directories go to.", show_default="runs")]
 Again = Annotated[
-    Path | None, typer.Option("--resume", metavar="DIR", help="Resume an interrupted one instead.")
+    Path | None,
+    typer.Option(
+        "--resume",
+        metavar="DIR",
+        help="Resume an interrupted one instead.",
+        autocompletion=complete_run,
+    ),
 ]
 RUNS = Path("runs")
+Track = Annotated[
+    str | None,
+    typer.Option(
+        metavar="tensorboard|mlflow|wandb", help="Send public values to a tracker, which is an observer."
+    ),
+]
+TrackOperator = Annotated[
+    bool, typer.Option("--track-operator", help="With --track: operator-only values too, under operator/.")
+]
 AllowCode = Annotated[
     bool, typer.Option("--allow-code", help='Let the scenario run its code: model.name = "code".')
 ]

@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from scenarios.cli.options import RUNS, AllowCode, AnyEngine, OptionalSource, Out, Seed, Set
+from scenarios.cli.options import (
+    RUNS,
+    AllowCode,
+    AnyEngine,
+    OptionalSource,
+    Out,
+    Seed,
+    Set,
+    Track,
+    TrackOperator,
+    complete_run,
+)
 from scenarios.cli.output import Json, print_result
 
 
@@ -18,7 +29,8 @@ def run(
     engine: AnyEngine = "embedded",
     out: Out = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="Resume an interrupted run instead.")
+        Path | None,
+        typer.Option(metavar="RUN", help="Resume an interrupted run instead.", autocompletion=complete_run),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes that train clients in parallel; default: one a core.")
@@ -51,6 +63,8 @@ def run(
         bool,
         typer.Option("--pinned", help="With --superlink: you state that every node pins this same plan."),
     ] = False,
+    track: Track = None,
+    track_operator: TrackOperator = False,
     allow_code: AllowCode = False,
     json_: Json = False,
 ) -> None:
@@ -69,11 +83,13 @@ def run(
         seed_of,
     )
     from scenarios.engines.launch import REMOTE, engine_of
+    from scenarios.tracking.track import check_tracking, tracking
 
     places = (superlink, root_certificates, federation)
     where, chosen = engine_of(engine, workers, gpus_per_worker, ray_address, *places, pinned), seed_of(seed)
     check_start_or_resume("run", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out})
     remote = where.name in REMOTE
+    check_tracking(track, track_operator, resume is not None)
     if resume is not None and remote:
         raise InputError(
             "--resume with --engine superlink: runs on a SuperLink federation cannot be resumed, because "
@@ -97,7 +113,11 @@ def run(
 
         target = target_of(*places, pinned)
     check_out(options.out)
-    with kind.progress(requested) as on_event:
+    with (
+        tracking(track, requested, options.out, track_operator) as tracked,
+        kind.progress(requested) as show_event,
+    ):
+        on_event = tracked.beside(show_event)
         if remote:
             from scenarios.engines import superlink as remote_engine
 
@@ -111,4 +131,5 @@ def run(
             )
         else:
             document = kind.run(requested, options, on_event)
+        tracked.result(document)
     print_result(document, json_, kind.show)

@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 from fedprivacy.io.escape import on_one_line
-from scenarios.cli.options import RUNS
+from scenarios.cli.options import RUNS, complete_run
 from scenarios.cli.output import Json, print_result
 
-Stored = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+Stored = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=complete_run)]
 Folder = Annotated[
     Path | None,
     typer.Argument(metavar="FOLDER", help="The folder of run directories.", show_default="runs"),
@@ -35,6 +35,9 @@ def list_runs(
         str | None, typer.Option(metavar="[-]COLUMN", help="Order by this column; -COLUMN: falling.")
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    page: Annotated[
+        bool, typer.Option("--page", help="Write FOLDER/index.html: a sortable table with links to reports.")
+    ] = False,
     json_: Json = False,
 ) -> None:
     """List stored results: name, time, trust model, epsilon against each observer, accuracy and status.
@@ -45,10 +48,15 @@ def list_runs(
     from scenarios.cli.display_stored import show_list
     from scenarios.stored.listing import COLUMNS, chosen, rows_of
 
-    if csv and json_:
-        raise InputError("--csv, --json: give one of them.")
+    if csv + json_ + page > 1:
+        raise InputError("--csv, --json, --page: give one of them.")
     rows = chosen(rows_of(folder or RUNS), filter_ or [], sort)
     listed = [row.to_json() for row in rows]
+    if page:
+        from fedprivacy.report.index import write
+
+        print(write(folder or RUNS, listed))
+        return
     if csv:
         import csv as writer
         import sys
@@ -71,8 +79,8 @@ def show(run: Stored, json_: Json = False) -> None:
 
 
 def diff(
-    first: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
-    second: Annotated[Path, typer.Argument(metavar="RUN", help="Another.")],
+    first: Stored,
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="Another.", autocompletion=complete_run)],
     json_: Json = False,
 ) -> None:
     """Compare two stored results: settings that differ, results and guarantees side by side."""
@@ -96,7 +104,9 @@ def tag(
 
 
 def rm(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Run directories.", autocompletion=complete_run)
+    ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove stored results with all of their files."""

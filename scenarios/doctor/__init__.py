@@ -1,7 +1,7 @@
 """`fedprivacy doctor`: is this machine able, and if not, what to do.
 
-Nothing heavy is imported here, since what is looked at may be missing or broken: each check imports what it
-needs, in a process of its own where that may end the process.
+Nothing heavy is imported here, since the checked packages may be missing or broken: each check imports what
+it needs, in a process of its own where that may end the process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes all checks, the document of their results, and what is printed of it."""
+"""Runs all checks, and makes and prints the document of their results."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def examine(examination: Examination) -> dict[str, Any]:
 
 
 def show(document: Mapping[str, Any]) -> None:
-    """A line for each check, and what to do below those that are not in order."""
+    """Prints a line for each check, with the fix below each failed one."""
     checks = document["checks"]
     width = max((len(check["name"]) for check in checks), default=0)
     for check in checks:
@@ -80,7 +80,7 @@ def show(document: Mapping[str, Any]) -> None:
     failed = sum(check["status"] == "failure" for check in checks)
     warned = sum(check["status"] == "warning" for check in checks)
     if failed:
-        print(f"{failed} of {len(checks)} checks failed: below each stands what to do.")
+        print(f"{failed} of {len(checks)} checks failed. The fix follows each of them.")
     else:
         warnings = f", with {warned} warning{'' if warned == 1 else 's'}" if warned else ""
         print(f"This machine is able to run fedprivacy{warnings}.")

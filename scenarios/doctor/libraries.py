@@ -27,7 +27,7 @@ _FLOWER = """
 from scenarios.engines.contract import PROMISES
 found = [[one.words, one.broken()] for one in PROMISES if one.broken()]
 """
-# As the engine does: a cluster of its own, whatever RAY_ADDRESS says, and no other that is up.
+# As the engine does: its own cluster, ignoring RAY_ADDRESS and any running cluster.
 _RAY = """
 from scenarios.engines.ray_cluster import cluster
 with cluster(1):
@@ -147,7 +147,7 @@ def _of(name: str, owners: Mapping[str, list[str]]) -> Iterator[Check]:
     if package_folder != ours:
         where = spec.origin if spec is not None else "nowhere"
         what = f"`import {name}` would take {where}, and not {ours}"
-        yield Check(f"name {name}", FAILURE, what, f"Rename or remove what stands there, or {_first()}.")
+        yield Check(f"name {name}", FAILURE, what, f"Rename or remove it, or {_first()}.")
         return
     for folder in _folders():
         other = importlib.machinery.PathFinder.find_spec(name, [str(folder)])

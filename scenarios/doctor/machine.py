@@ -32,7 +32,7 @@ HOST = "127.0.0.1"
 
 
 def cores() -> Iterator[Check]:
-    """How many processors there are, and how many of them this process may use."""
+    """Checks the number of processors, and how many of them this process may use."""
     there = os.cpu_count() or 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else there
     quota = _quota()
@@ -79,7 +79,7 @@ def _quota() -> float | None:
 
 
 def memory() -> Iterator[Check]:
-    """How much memory is free, within the limit of the control group."""
+    """Checks the free memory, within the limit of the control group."""
     free = _free()
     if free < LITTLE:
         status = FAILURE if free < TOO_LITTLE else WARNING
@@ -107,7 +107,7 @@ def _free() -> int:
 
 def fork() -> Iterator[Check]:
     """Whether processes can be forked, and see memory together."""
-    less = "Runs go on in one process: fewer clients a second, and the same numbers."
+    less = "Runs use one process: fewer clients a second, and the same numbers."
     if not hasattr(os, "fork"):
         yield Check("fork", WARNING, "this system cannot fork", less)
         return
@@ -205,7 +205,7 @@ def ports(numbers: Sequence[int]) -> Iterator[Check]:
     """Whether a deployment on this machine can listen where it would."""
     taken = {number: why for number in numbers if (why := _taken(number)) is not None}
     for number, why in taken.items():
-        remedy = f"`ss -ltnp 'sport = :{number}'` says who listens there: end it, or choose another port."
+        remedy = f"`ss -ltnp 'sport = :{number}'` shows the process: end it, or choose another port."
         yield Check(f"port {number}", FAILURE, f"{HOST}:{number}: {why}", remedy)
     free = [str(number) for number in numbers if number not in taken]
     if free:

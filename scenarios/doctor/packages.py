@@ -41,7 +41,7 @@ class Needed:
 
     Args:
         requirement: Its name, range of versions and extras.
-        extra: The extra of ours that needs it, or None for what is always needed.
+        extra: The extra of ours that needs it, or None for required packages.
     """
 
     requirement: Requirement
@@ -162,7 +162,7 @@ def packages() -> Iterator[Check]:
 
 
 def version_check(requirement: Needed) -> Check | None:
-    """The problem with the version of a required package; None where there is none."""
+    """The problem with the version of a required package; None for a valid version."""
     version = requirement.installed
     if version is None:
         return Check(

@@ -46,7 +46,8 @@ def stops_clients(fleet: Fleet) -> bool:
 def _timed(fleet: Fleet) -> Fleet:
     """A fleet with a time limit per client, where the scenario sets one and under local trust.
 
-    There a worker that one client hangs, or takes along, would have the server see who is missing with it.
+    There a worker that a client hangs or kills would show the server the other clients that are missing with
+    it.
     """
     if fleet.plan.trust != "local":
         return fleet

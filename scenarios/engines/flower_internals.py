@@ -26,7 +26,7 @@ __all__ = [
     "take_identity",
 ]
 
-# The codes of flwr.app.Error have no public names. A strategy may tell failures apart by them.
+# The codes of flwr.app.Error have no public names. A strategy may distinguish failures by them.
 CLIENT_APP_RAISED_EXCEPTION: int = ErrorCode.CLIENT_APP_RAISED_EXCEPTION
 MESSAGE_UNAVAILABLE: int = ErrorCode.MESSAGE_UNAVAILABLE
 NODE_UNAVAILABLE: int = ErrorCode.NODE_UNAVAILABLE

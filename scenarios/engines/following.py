@@ -16,7 +16,7 @@ from fedprivacy.io.escape import on_one_line, printable
 from fedprivacy.io.log_transfer import Arrivals, Result
 from scenarios.federation.control import Control
 
-_SILENT = 20.0  # seconds without a line after which the run's status is asked for
+_SILENT = 20.0  # seconds without a line before the run's status is requested
 _PENDING = 180.0  # seconds that a run may wait to be begun
 _GONE = 60.0  # seconds that a SuperLink may be away
 _LONGEST = 65536  # bytes of a line that are read
@@ -48,7 +48,7 @@ class Following:
             What came home, whole.
 
         Raises:
-            RunError: if it does not come home whole, with what is known of why.
+            RunError: if the record does not arrive complete, with the known reason.
         """
         began, ended, away, again = time.monotonic(), False, None, False
         while True:

@@ -84,7 +84,7 @@ def cluster(workers: int, gpus_per_worker: float = 0.0, address: str | None = No
 
 def _init(ray: Any, workers: int, gpus_per_worker: float, address: str | None, folder: str | None) -> None:
     logging.getLogger("ray").setLevel(logging.CRITICAL)
-    # What Ray has to say of a dead worker goes to standard output, whatever it is told about logs.
+    # Ray prints messages about dead workers to standard output, regardless of its log settings.
     ray._private.worker.print_to_stdstream = lambda *args, **options: None
     quiet = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.CRITICAL}
     if address is not None:
@@ -128,7 +128,7 @@ def _check_address(address: str | None) -> None:
 
 
 def _slots(resources: dict[str, float], workers: int, gpus_per_worker: float) -> Cluster:
-    """How many workers there is room for."""
+    """The number of workers that fit."""
     room = int(resources.get("CPU", 0))
     if gpus_per_worker:
         gpus = resources.get("GPU", 0.0)

@@ -78,7 +78,7 @@ class RayGrid(SimulatedGrid):
 
     @property
     def retried(self) -> int:
-        """How many messages were tried again so far, since their worker died."""
+        """The number of messages retried so far because their worker died."""
         return self._workers.retried
 
     def _replies(
@@ -148,7 +148,7 @@ class RayGrid(SimulatedGrid):
 
 
 class _Taking:
-    """Takes messages as there is room for them, of one ``send_and_receive``.
+    """Accepts messages of one ``send_and_receive`` as workers become free.
 
     Args:
         grid: Where they go.
@@ -167,7 +167,7 @@ class _Taking:
         self.stopped: Exception | None = None  # what the next message raised: after the replies before it
 
     def fill(self) -> None:
-        """Sends messages until there are enough under way, or the next one has to wait."""
+        """Sends messages until enough are in progress, or the next one has to wait."""
         while not self._ended and len(self.under_way) < self._grid._workers.ahead:
             try:
                 if self._held is None:

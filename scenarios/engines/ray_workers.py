@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 _TRIES = 2  # of a call, and of a worker that begins
 _AT_ONCE = 2  # calls that one worker has: it begins the next while its last answer is on the way
-_PATIENCE = 60.0  # seconds without any worker after which the user is told
+_PATIENCE = 60.0  # seconds without any worker before a message to the user
 
 DIED = "the worker died twice on it"
 LATE = "the worker was ended, since it took longer than federation.timeout"
@@ -62,7 +62,7 @@ class _Actor:
     calls: list[tuple[Any, Ticket]] = field(default_factory=list)
 
     def takes(self, ticket: Ticket, most: int) -> bool:
-        """Whether it can be given one more call, of at most so many."""
+        """Whether it can take one more call, up to the limit."""
         if ticket.alone or any(its.alone for _, its in self.calls):
             return not self.calls
         return len(self.calls) < most
@@ -102,7 +102,7 @@ class Workers:
 
     @property
     def ahead(self) -> int:
-        """How many calls are under way at most, so that all workers have some."""
+        """The most calls in progress, enough to keep all workers busy."""
         return _AT_ONCE * self.count
 
     def submit(self, call: Call) -> Ticket:
@@ -136,7 +136,7 @@ class Workers:
                 logger.warning(
                     "No worker has begun for %.0f s: has the cluster free CPUs and GPUs?", _PATIENCE
                 )
-            if ready:  # all that there are, so that calls go to whoever is free
+            if ready:  # all workers, so that calls go to free ones
                 ready, _ = ray.wait(pending, num_returns=len(pending), timeout=0)
             for reference in ready:
                 self._take(reference)

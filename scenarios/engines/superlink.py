@@ -127,7 +127,7 @@ class _RecordWriter:
                 file=sys.stderr,
             )
         if failed is None and document.get("status") != "finished":
-            problem = f"the run's record says {document.get('status')}: {document.get('error')}"
+            problem = f"the run's record has status {document.get('status')}: {document.get('error')}"
             failed = RunError(on_one_line(problem))
         if failed is not None:
             raise RunError(f"{failed}\nIts record until then: {document['path']}") from None
@@ -163,7 +163,7 @@ class _RecordWriter:
                     document = broken_off(document, status, str(error))
                 else:
                     document |= {"status": status, "error": error}
-            with begin_run(self.out, self.scenario.name, text) as directory:
+            with begin_run(self.out, self.scenario.label, text) as directory:
                 document |= {
                     "path": str(directory.path),
                     "command": self.command,

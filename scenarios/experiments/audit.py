@@ -1,4 +1,4 @@
-"""Audits a scenario: trains it with canary clients, and holds what they show against what is claimed."""
+"""Audits a scenario: trains it with canary clients, and compares their scores with the claims."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from fedprivacy.attacks.assessment import assess
 from fedprivacy.attacks.audit_record import audit_description, dearest
 from fedprivacy.attacks.auditing import ERROR, added, guessed
 from fedprivacy.attacks.gaussian_scores import ScoreMoments
+from fedprivacy.documents import audit as documents
+from fedprivacy.documents.audit import AuditDocument
+from fedprivacy.documents.envelope import Performance
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import OBSERVERS
-from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.io.environment import versions
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.population.clients import population
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.records.ownership import begin_run
-from fedprivacy.records.run_directory import SCHEMA
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
-from fedprivacy.verification.audited_runs import OPERATOR_ONLY
 from scenarios.experiments.audit_options import check_options, check_unit
 from scenarios.experiments.audit_run import Audited, Heard, listen
 from scenarios.jobs.process_pool import spread
@@ -49,7 +50,7 @@ def audit(
 
     Args:
         scenario: What is audited; its unit of privacy is the client.
-        out: Where the directory of the result goes; it is made when all has been played.
+        out: Where the directory of the result goes; it is made at the end.
         canaries: How many clients are added.
         method: One of `audit_options.METHODS`.
         trials: Runs, each with a seed, coins and noise of its own.
@@ -115,30 +116,25 @@ def audit(
         "false_alarm": ERROR,
         "neighbours": None if heard_runs[0].neighbours is None else heard_runs[0].neighbours.to_json(),
     }
-    document: dict[str, Any] = {
-        "schema": SCHEMA,
-        "kind": "audit",
-        "path": "",
-        "name": scenario.name,
-        "seed": scenario.seed,
-        "status": "finished",
-        "command": command,
-        "started": started,
-        "versions": versions(scenario.training.trainer),
-        "scenario": scenario.tables(),
-        "audited": {"words": audit_description(scenario.tables(), facts), **facts},
-        "plan": plan.to_json(),
-        "refuted": False in holds,
-        "observers": observers,
-        "ledgers": [run.ledger for run in heard_runs],
-        "operator_only": list(OPERATOR_ONLY),
-        "performance": {
-            "seconds": round(time.perf_counter() - began, 3),
-            "peak_memory_mb": peak_memory_mb(),
-        },
-    }
-    with begin_run(out, scenario.name, scenario.to_toml()) as directory:
-        document["path"] = str(directory.path)
+    seconds = time.perf_counter() - began
+    with begin_run(out, scenario.label, scenario.to_toml()) as directory:
+        document = AuditDocument.new(
+            path=str(directory.path),
+            name=scenario.name,
+            seed=scenario.seed,
+            status="finished",
+            command=command,
+            started=started,
+            versions=versions(scenario.training.trainer),
+            scenario=scenario.tables(),
+            audited=documents.Audited.new(words=audit_description(scenario.tables(), facts), **facts),
+            plan=plan.to_json(),
+            refuted=False in holds,
+            observers=observers,
+            ledgers=[run.ledger for run in heard_runs],
+            operator_only=list(AuditDocument.OPERATOR_ONLY),
+            performance=Performance.of_process(seconds),
+        ).to_json()
         directory.write_document(document)
         if report:
             write_report(document, directory.path)
@@ -148,7 +144,7 @@ def audit(
 def _observer(
     name: str, heard: Sequence[Heard], scenario: Scenario, method: str, streams: Sequence[Streams]
 ) -> dict[str, Any]:
-    """What the canaries tell of one observer, with what it follows from."""
+    """The audit of one observer by the canaries, with the evidence behind it."""
     guesses = None
     if method != "canary-clients":
         guesses = added(
@@ -161,4 +157,5 @@ def _observer(
     scores = ScoreMoments.of(np.concatenate([run.scores[name] for run in heard]), present)
     number, compared = dearest([run.ledger for run in heard], name), heard[0].neighbours
     assessed = assess(name, heard[number].ledger, scenario.tables(), method, guesses, scores, compared)
-    return {"observer": name, "ledger": number, "scores": scores.to_json(), **assessed}
+    observer = documents.Observer.new(observer=name, ledger=number, scores=scores.to_json(), **assessed)
+    return observer.to_json()

@@ -1,4 +1,4 @@
-"""What may be asked of an audit: checked before anything heavy is imported."""
+"""Options of an audit, checked before any heavy import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""One audited run: a scenario trained with canary clients, and what each observer sees of them."""
+"""One audited run: a scenario trained with canary clients, and each observer's view of them.
+
+The scenario is trained twice through the real apps: with canaries, and as a rehearsal without canaries and
+noise. The auditor subtracts the rehearsal's movement, and scores each canary for each observer from that
+observer's view alone.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +68,7 @@ class Audited:
         more = replace(people, partition=with_canaries(people.partition, self.canaries, stream))
         plan = audited_plan(self.plan, self.canaries)
         fleet = Fleet.of(self.scenario, more, plan, allow_code=self.allow_code)
-        # The noise of the scenario's own run, or of another audit of it, would give away the canaries' coins.
+        # With the noise of the scenario's own run, an observer of both could subtract it and read the coins.
         streams = replace(fleet.streams, run=f"{fleet.streams.run}/audit")
         canaries = draw_canaries(
             self.plan.population,
@@ -78,13 +83,13 @@ class Audited:
 
 @dataclass(frozen=True)
 class Heard:
-    """What an audited run gave.
+    """The observations of an audited run.
 
     Args:
         scores: For each observer one score for each canary: larger means rather present.
         present: The coins, shape (canaries,).
-        ledger: What the run has released, as JSON.
-        neighbours: What the comparison of neighbouring data sets found, if there was one.
+        ledger: The releases of the run, as JSON.
+        neighbours: The comparison of neighbouring data sets, if requested.
     """
 
     scores: dict[str, Scores]
@@ -95,7 +100,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a run shows: of each round the released sum, that of all others, and which canaries came.
+    """Observed rounds: the released sum, the sum of all others, and the participating canaries.
 
     `models` are those before the first round and after the last.
     """
@@ -110,29 +115,29 @@ class _Seen:
 
 
 def listen(job: Audited) -> Heard:
-    """Plays an audited run, in any process."""
+    """Trains an audited run, in any process."""
     torch.set_num_threads(1)
     fleet = job.fleet()
     assert fleet.canaries is not None
     people, canaries, plan = fleet.people, fleet.canaries, fleet.plan
-    # Who decides how a run starts knows no coins: it has the records that canaries may have.
+    # The server's setup must not depend on the coins, so it gets all records that canaries may have.
     real = _play(job, with_partition(fleet, canaries.owned(people.partition)), people)
-    # What the others' data do to the model is nothing that a guarantee hides from who knows them: the auditor
-    # does, and takes away what a rehearsal without canaries and noise was moved by.
+    # A guarantee assumes that the observer knows all other data. The auditor does, and subtracts the movement
+    # of a rehearsal without canaries and noise.
     rehearsed = _play(job, _rehearsal(fleet), people)
-    # Of messages without noise the others' sum is known exactly, if it does not give away how many canaries
-    # are in the cohort.
+    # If messages have no noise, the others' sum is known exactly; with cohorts of fixed size it would reveal
+    # the number of canaries in the cohort, so the rehearsal's is used.
     exact = plan.trust != "local" and plan.sampler.name != "fixed"
     known = real.others if exact else rehearsed.released
     along = [released - others for released, others in zip(real.released, known, strict=True)]
     if plan.banded is not None:
-        # What a canary's answer moved in all the rounds that share its noise, taken together.
+        # The movement by a canary's answer in all the rounds that share its noise.
         matrix = plan.banded.strategy.matrix()
         along = list(matrix.T @ (matrix @ np.array(along)))
     rate = getattr(plan.sampler, "rate", 1.0) if plan.trust == "central" else 1.0
     noise = plan.noise_multiplier if exact else None
     evidence = [_evidence(vector, rate, noise, canaries) for vector in along]
-    if plan.sampler.name == "separated":  # who comes when is no secret
+    if plan.sampler.name == "separated":  # cohorts are public here
         evidence = [
             np.where(came, vector, 0.0) for came, vector in zip(real.participated, evidence, strict=True)
         ]
@@ -143,23 +148,23 @@ def listen(job: Audited) -> Heard:
     }
     difference = None
     if job.neighbours:
-        # From the model as it is first, and as it is when it has learned.
+        # At the initial model and at a trained one: gradients differ between them.
         both = [neighbours(fleet, canaries.first, model, job.scenario) for model in rehearsed.models]
         difference = both[0] if both[0] is None or both[1] is None else both[0].worst(both[1])
     return Heard(scores, canaries.present, real.ledger, difference)
 
 
 def _evidence(along: Scores, rate: float, noise: float | None, canaries: Canaries) -> Scores:
-    """How much likelier one round makes a canary's presence, as a logarithm, shape (canaries,).
+    """The log likelihood ratio of each canary's presence in one round, shape (canaries,).
 
-    Whoever does not know the cohort weighs with `rate` that a canary was in it: the most telling score where
-    the noise is what was planned, and a score like any other where not.
+    An observer without the cohort weighs both answers by `rate`. The score is optimal by Neyman and Pearson
+    if the noise is as planned, and still a valid score if it is not.
 
     Args:
         along: Components of the released sum, in units of C, shape (canaries,).
-        rate: The probability that a canary takes part.
-        noise: The noise multiplier; None or 0: as the components scatter.
-        canaries: Whose they are.
+        rate: The probability that a canary is sampled.
+        noise: The noise multiplier; None or 0: the deviation of the components.
+        canaries: Their canaries.
     """
     spread = noise or max(float(along.std()), 1e-6)
     away = -1.0 if canaries.opposite else 0.0
@@ -173,7 +178,7 @@ def _evidence(along: Scores, rate: float, noise: float | None, canaries: Canarie
 
 
 def _rehearsal(fleet: Fleet) -> Fleet:
-    """The same clients without any noise, whose canaries are silent: nothing in it depends on a coin.
+    """The same clients without noise and with silent canaries: nothing in it depends on a coin.
 
     Canaries have one record each.
     """
@@ -191,19 +196,19 @@ def _rehearsal(fleet: Fleet) -> Fleet:
         max_participations=None,
         noise_draw=None,
     )
-    # Of a fixed size the others in a cohort give away how many canaries are in it: it has cohorts of its own.
+    # With cohorts of fixed size the others in a cohort reveal its number of canaries, so the rehearsal draws
+    # its own cohorts.
     apart = _APART if plan.sampler.name == "fixed" else 0
     streams = Streams(fleet.streams.seed + apart, f"{fleet.streams.run}/rehearsal")
     return replace(fleet, plan=plan, canaries=fleet.canaries.silent(), streams=streams)
 
 
 def _play(job: Audited, fleet: Fleet, people: Population) -> _Seen:
-    """Plays all rounds through the real apps; `people` is what the server knows of the data."""
+    """Trains all rounds through the real apps; `people` is the server's knowledge of the data."""
     assert fleet.canaries is not None
     canaries = fleet.canaries
-    # Whoever sees each message sees them as they are; where one draw is for a sum, there is no more to see.
-    # How nodes add up what they do not send singly is compared on neighbouring data
-    # (`scenarios.experiments.neighbours`).
+    # Single messages, so that the auditor can subtract the others; with one draw of noise for a sum there are
+    # only sums. The summation on nodes is checked on neighbouring data (`scenarios.experiments.neighbours`).
     observe = "sum" if fleet.plan.noise_draw == "sum" else "each"
     federation_settings = job.scenario.federation.model_copy(update={"observe": observe})
     scenario = job.scenario.model_copy(update={"federation": federation_settings})

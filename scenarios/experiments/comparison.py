@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.comparison import CompareDocument
+from fedprivacy.documents.envelope import Performance
 from fedprivacy.errors import HeldError, InputError
 from fedprivacy.io import bounded_json
 from fedprivacy.io.environment import peak_memory_mb, versions
@@ -20,7 +22,7 @@ from fedprivacy.plan.from_scenario import candidates_of, plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
-from fedprivacy.records.run_directory import SCHEMA, RunDirectory, read_document
+from fedprivacy.records.run_directory import RunDirectory, read_document
 from fedprivacy.records.run_record import broken_off, scenario_digest
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
@@ -97,8 +99,8 @@ def compare(
     Args:
         scenario: The scenario with its `compare` section.
         out: Where the comparison's directory goes; the runs go below it.
-        workers: Processes that run cells side by side; the numbers do not depend on it.
-        resume: The directory of this comparison, to go on with: runs that have finished are kept.
+        workers: Parallel processes; the results do not depend on their number.
+        resume: The directory of this comparison, to resume: finished runs are kept.
         allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that reproduces it, for the record.
         on_run: Called with the cell's label, runs done and runs in all, after each run.
@@ -108,8 +110,8 @@ def compare(
 
     Raises:
         InputError: before anything is written, if a cell cannot be accounted, the model not be made or not
-            be trained as asked, or `out` not be written, or `resume` not be gone on with.
-        RunError: if a run fails; what has finished is in the report.
+            be trained as asked, or `out` not be written, or `resume` not be resumed.
+        RunError: if a run fails; the report has the finished cells.
     """
     people = population(scenario.data)
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
@@ -147,18 +149,16 @@ def _work(
             _run_all(cells, task, workers, allow_code, on_run)
     finally:
         _close_broken_runs(task.path, ending.status)
-        document = {
-            "schema": SCHEMA,
-            "kind": "compare",
-            "name": scenario.name,
-            "path": str(task.path),
-            "status": ending.status,
-            "error": ending.error,
-            "command": task.command,
-            "started": task.started,
-            "versions": versions(scenario.training.trainer),
-            "scenario": scenario.tables(),
-            "scenario_digest": scenario_digest(task.directory),
+        document = CompareDocument.new(
+            name=scenario.name,
+            path=str(task.path),
+            status=ending.status,
+            error=ending.error,
+            command=task.command,
+            started=task.started,
+            versions=versions(scenario.training.trainer),
+            scenario=scenario.tables(),
+            scenario_digest=scenario_digest(task.directory),
             **results(cells, task.path),
             **closing(
                 scenario,
@@ -166,8 +166,8 @@ def _work(
                 ending.status,
                 tested=people.tests_clients(scenario.evaluation.on),
             ),
-            "performance": performance(cells, task.seconds),
-        }
+            performance=performance(cells, task.seconds),
+        ).to_json()
         task.directory.write_document(document)
         write_report(document, task.path)
     return document
@@ -179,23 +179,23 @@ def _close_broken_runs(base: Path, status: str) -> None:
         run = RunDirectory(path.parent)
         try:
             document = run.document()
-        except InputError:  # damaged: it is played again when the comparison goes on
+        except InputError:  # damaged: it is repeated when the comparison resumes
             continue
         if document.get("status") == "running":
-            with suppress(HeldError), alone(path.parent):  # else somebody goes on with it
+            with suppress(HeldError), alone(path.parent):  # else another process could resume it
                 run.write_document(broken_off(document, status, "the comparison was broken off"))
 
 
-def performance(cells: list[Cell], seconds: float) -> dict[str, Any]:
+def performance(cells: list[Cell], seconds: float) -> Performance:
     """Seconds in all, clients trained per second, and the largest memory of any process."""
     runs = [run for cell in cells for run in cell.runs.values()]
     trained = sum(event["cohort"] for run in runs for event in run["rounds"])
     memory = [run["performance"]["peak_memory_mb"] for run in runs]
-    return {
-        "seconds": round(seconds, 3),
-        "clients_per_second": round(trained / seconds, 1),
-        "peak_memory_mb": max([peak_memory_mb(), *memory]),
-    }
+    return Performance.new(
+        seconds=round(seconds, 3),
+        clients_per_second=round(trained / seconds, 1),
+        peak_memory_mb=max([peak_memory_mb(), *memory]),
+    )
 
 
 def _run_all(
@@ -228,7 +228,7 @@ def _run(
 
 
 def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, written: bool) -> Path | None:
-    """Where a run of this cell is that had begun before, played to its end; None if there is none.
+    """Completes an earlier run of this cell and returns its path; None if none exists.
 
     One that has finished is taken as it is, if its process was killed before the cell was written down. If
     the cell was, the run is another than it was then. It is removed and played again, to the same numbers,
@@ -254,7 +254,7 @@ def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, w
 
 
 def _is_whole(folder: Path, scenario: Scenario, plan: Plan, allow_code: bool, written: bool) -> bool:
-    """Plays a run to its end, if it can be gone on with; says whether it has all that a cell is made of."""
+    """Completes a resumable run; returns whether it has everything that a cell needs."""
     try:
         finished = RunDirectory(folder).document().get("status") == "finished"
         if finished and written:

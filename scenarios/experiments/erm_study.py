@@ -39,7 +39,7 @@ def fit(
 
     Raises:
         InputError: before anything is written, if the scenario cannot run or `out` not be written.
-        RunError: if a minimum was not found, or no silo answers; the directory then says how far it came.
+        RunError: if a minimum was not found, or no silo answers; the directory then has the progress.
     """
     silos = Silos.of(scenario)
     with (

@@ -43,7 +43,7 @@ CLIENTS = 256  # that train together at most
 
 
 def neighbours(fleet: Fleet, count: int, model: Vector, scenario: Scenario) -> Neighbours | None:
-    """What one client's records and update change; None where nothing is clipped, or one is alone.
+    """The effect of one client's records and update; None without clipping, or for a lone client.
 
     Args:
         fleet: Of the scenario.
@@ -104,7 +104,7 @@ def _planted(fleet: Fleet, client: int, sign: float) -> Fleet:
 
 @dataclass(frozen=True)
 class _Round:
-    """A round without noise, played on neighbouring data sets.
+    """A round without noise on neighbouring data sets.
 
     Args:
         scenario: Says how messages are cut, and whether nodes reply with sums.
@@ -117,7 +117,7 @@ class _Round:
     summed: bool
 
     def world(self, fleet: Fleet, cohort: Ids, replaced: int, *, there: bool) -> World:
-        """What a cohort answers with the replaced client or without it."""
+        """The answers of a cohort with the replaced client or without it."""
         without = None if there else replaced
         rows = self._rows(fleet, cohort, without)
         released = self._sum(fleet, cohort, without) if self.summed else rows.ravel()
@@ -125,7 +125,7 @@ class _Round:
         return World(records, rows[replaced], np.delete(rows, replaced, axis=0), released)
 
     def released(self, fleet: Fleet, cohort: Ids, without: int | None = None) -> Vector:
-        """What a cohort without one client releases: the sum, or all updates one after the other."""
+        """The release of a cohort without one client: the sum, or all updates in order."""
         return (
             self._sum(fleet, cohort, without) if self.summed else self._rows(fleet, cohort, without).ravel()
         )

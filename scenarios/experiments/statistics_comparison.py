@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from clients.statistics import Respondents
-from fedprivacy.io.environment import peak_memory_mb, versions
-from fedprivacy.records.run_directory import SCHEMA
+from fedprivacy.documents.answers import StatisticsCell
+from fedprivacy.documents.envelope import Performance
+from fedprivacy.documents.statistics import StatisticsComparison
+from fedprivacy.io.environment import versions
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.cells import Corner, claims_of_cell, closing, corners_of
@@ -20,7 +22,7 @@ from scenarios.jobs.job import Undertaking, Work, undertaking
 from scenarios.jobs.outcome import Ending
 from scenarios.jobs.store import Job
 
-BATCH = 10  # repeats that one process plays before the next may take over
+BATCH = 10  # repeats of one job
 OnRun = Callable[[str, int, int], None]
 
 
@@ -39,11 +41,11 @@ def cells_of(scenario: Statistics) -> Iterator[Cell]:
     """The cells of a comparison.
 
     Raises:
-        InputError: if the scenario itself has no privacy to compare, or a cell cannot be played.
+        InputError: if the scenario itself has no privacy to compare, or a cell is impossible.
     """
     for corner in corners_of(scenario):
         cell = scenario.cell(corner.trust, corner.epsilon, scenario.seed, corner.clients, corner.mechanism)
-        plan_of(cell)  # what cannot be had is said before anything is played
+        plan_of(cell)  # impossible mechanisms are reported before any work
         yield Cell(corner.trust, corner.mechanism, corner.epsilon, corner.clients, cell)
 
 
@@ -61,8 +63,8 @@ def compare(
     Args:
         scenario: The scenario with its `compare` section.
         out: Where the comparison's directory goes.
-        workers: Processes that play side by side; the numbers do not depend on it.
-        resume: The directory of this comparison, to go on with: what has finished is kept.
+        workers: Parallel processes; the results do not depend on their number.
+        resume: The directory of this comparison, to resume: finished blocks are kept.
         command: The command that reproduces it, for the record.
         on_run: Called with the cell's label, repeats done and repeats in all.
 
@@ -94,24 +96,19 @@ def _work(
             _play_all(cells, scenario, task, workers, results_by_cell, on_run)
     finally:
         documents = [_document(cells[number], results_by_cell[number]) for number in sorted(results_by_cell)]
-        document = {
-            "schema": SCHEMA,
-            "kind": "compare-statistics",
-            "name": scenario.name,
-            "path": str(task.path),
-            "status": ending.status,
-            "error": ending.error,
-            "command": task.command,
-            "started": task.started,
-            "versions": versions(),
-            "scenario": scenario.tables(),
-            "cells": documents,
+        document = StatisticsComparison.new(
+            name=scenario.name,
+            path=str(task.path),
+            status=ending.status,
+            error=ending.error,
+            command=task.command,
+            started=task.started,
+            versions=versions(),
+            scenario=scenario.tables(),
+            cells=documents,
             **closing(scenario, documents, ending.status),
-            "performance": {
-                "seconds": round(task.seconds, 3),
-                "peak_memory_mb": peak_memory_mb(),
-            },
-        }
+            performance=Performance.of_process(task.seconds),
+        ).to_json()
         task.directory.write_document(document)
         write_report(document, task.path)
     return document
@@ -125,7 +122,7 @@ def _play_all(
     results_by_cell: dict[int, dict[int, list[dict[str, Any]]]],
     on_run: OnRun | None,
 ) -> None:
-    """Plays every repeat of every cell, and puts the results of each whole batch into `played`."""
+    """Runs every repeat of every cell, and puts the results of each complete batch into `played`."""
     repeats = range(scenario.seed, scenario.seed + scenario.compare.repeats)
     wanted = [
         (number, batch)
@@ -160,9 +157,9 @@ def _play(cell: Cell, seeds: list[int]) -> list[list[dict[str, Any]]]:
 def _document(cell: Cell, results_by_seed: dict[int, list[dict[str, Any]]]) -> dict[str, Any]:
     runs = [results_by_seed[seed] for seed in sorted(results_by_seed)]
     plan = plan_of(cell.scenario)
-    return {
+    return StatisticsCell.new(
         **claims_of_cell(cell, cell.scenario, plan),
-        "repeats": len(runs),
-        "queries": [summary([run[number] for run in runs]) for number in range(len(plan.asks))],
-        "seconds": round(sum(query["seconds"] for run in runs for query in run), 6),
-    }
+        repeats=len(runs),
+        queries=[summary([run[number] for run in runs]) for number in range(len(plan.asks))],
+        seconds=round(sum(query["seconds"] for run in runs for query in run), 6),
+    ).to_json()

@@ -26,7 +26,7 @@ def ask(
     """Runs a statistics scenario in a new directory under `out`.
 
     Args:
-        scenario: What to ask.
+        scenario: The queries and their data.
         out: Where run directories go.
         command: The command that reproduces it, for the record.
         on_query: Called with each query's result.
@@ -36,10 +36,10 @@ def ask(
 
     Raises:
         InputError: before anything is written, if the scenario cannot run or `out` not be written.
-        RunError: if nobody answers a query; the directory then says how far it came.
+        RunError: if nobody answers a query; the directory then has the progress.
     """
     respondents = Respondents.of(scenario)
-    with begin_run(out, scenario.name, scenario.to_toml()) as directory:
+    with begin_run(out, scenario.label, scenario.to_toml()) as directory:
         try:
             play(scenario, respondents, directory, command=command, on_query=on_query)
         finally:
@@ -60,7 +60,7 @@ def play(
     """Plays a statistics scenario through the Flower apps, in this process.
 
     Args:
-        scenario: What to ask.
+        scenario: The queries and their data.
         respondents: Its clients.
         directory: Where it is written; None: nowhere.
         command: The command that reproduces it, for the record.

@@ -1,4 +1,4 @@
-"""`fedprivacy tune`: chooses settings of a scenario, and says what the choice cost."""
+"""`fedprivacy tune`: chooses settings of a scenario, and reports the cost of the choice."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.documents.envelope import Performance
+from fedprivacy.documents.tune import Choice, TuneCandidate, TuneDocument
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.statement import guarantees
-from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.io.environment import versions
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
 from fedprivacy.randomness.streams import Streams
-from fedprivacy.records.run_directory import SCHEMA, Checkpoint
+from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import scenario_digest
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.tune import TuneScenario
-from fedprivacy.scenario.tune.scenario import words_of
+from fedprivacy.scenario.tune.grid import words_of
 from fedprivacy.scenario.tune.sections import ExponentialTune, StoppingTune
 from fedprivacy.training.model_spec import blueprint
 from fedprivacy.tuning.ledgers import chosen_ledger, law_of, naive_ledger
@@ -53,7 +55,7 @@ def tune(
         scenario: The scenario with its section `[tune]`.
         out: Where the directory goes.
         workers: Processes that run candidates side by side; the numbers do not depend on it.
-        resume: The directory of this choice, to go on with.
+        resume: The directory of this choice, to resume.
         allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that reproduces it, for the record.
         on_run: Called with a candidate's settings, runs done and runs in all, after each.
@@ -71,7 +73,7 @@ def tune(
     model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
     plans = [plan_of(scenario.candidate(number)) for number in range(len(scenario.settings))]
     tested = people.tests_clients("test")
-    for build in (chosen_ledger, naive_ledger):  # what cannot be accounted for is told before anything runs
+    for build in (chosen_ledger, naive_ledger):  # refuses before any work if no accountant answers
         guarantees(build(scenario.tune, plans, 0, tested=tested))
     if not isinstance(scenario.tune, StoppingTune):
         split = PublicSplit.of(people, scenario.seed)
@@ -95,7 +97,7 @@ def tune(
 def streams_of(scenario: TuneScenario, people: Population, code: str) -> Streams:
     """The streams of a choice: with another grid, law or noise it has other draws.
 
-    Two choices by the same ones would tell more of the clients than what both are charged adds up to.
+    Two choices with the same draws would reveal more about the clients than the sum of both charges.
     """
     streams = run_streams(scenario.plain, people, code)
     return replace(streams, run=f"{streams.run}/{digest_of(scenario.tables()['tune'])}")
@@ -164,7 +166,7 @@ def _results_of(
     workers: int,
     on_run: OnRun | None,
 ) -> list[dict[str, Any]]:
-    """What each job gave, in their order."""
+    """The results of the jobs, in their order."""
     results_by_try: dict[int, dict[str, Any]] = {}
     for at, result in task.cells.play(work, _read, jobs, workers):
         results_by_try[at] = result
@@ -174,7 +176,7 @@ def _results_of(
 
 
 def _read(result: Any) -> dict[str, Any]:
-    """What a cell gave.
+    """Reads the result of a cell.
 
     Raises:
         InputError: it is something else.
@@ -200,25 +202,23 @@ def _document(
     settings = {} if chosen is None else scenario.settings[chosen]
     public = scenario.tune.method != "random-stopping"
     accuracies = {attempt["candidate"]: attempt["accuracy"] for attempt in tries} if public else {}
-    return {
-        "schema": SCHEMA,
-        "kind": "tune",
-        "name": scenario.name,
-        "path": str(task.path),
-        "seed": scenario.seed,
-        "status": "finished",
-        "error": None,
-        "command": task.command,
-        "started": task.started,
-        "versions": versions(scenario.training.trainer),
-        "scenario": scenario.tables(),
-        "scenario_digest": scenario_digest(task.directory),
-        "choice": {**choice, "settings": settings, "clients": people.partition.clients},
-        "candidates": [
-            {"settings": attempt, "public_accuracy": accuracies.get(number)}
+    return TuneDocument.new(
+        name=scenario.name,
+        path=str(task.path),
+        seed=scenario.seed,
+        status="finished",
+        error=None,
+        command=task.command,
+        started=task.started,
+        versions=versions(scenario.training.trainer),
+        scenario=scenario.tables(),
+        scenario_digest=scenario_digest(task.directory),
+        choice=Choice.new(**choice, settings=settings, clients=people.partition.clients),
+        candidates=[
+            TuneCandidate.new(settings=attempt, public_accuracy=accuracies.get(number))
             for number, attempt in enumerate(scenario.settings)
         ],
-        "tries": [dict(attempt) for attempt in tries],
+        tries=[dict(attempt) for attempt in tries],
         **claims_of(scenario, plans, chosen, tested=tested),
-        "performance": {"seconds": round(task.seconds, 3), "peak_memory_mb": peak_memory_mb()},
-    }
+        performance=Performance.of_process(task.seconds),
+    ).to_json()

@@ -30,12 +30,12 @@ from fedprivacy.tuning.scores import NoisyScore, shares
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import federation_of
 
-LEAST_PUBLIC = 10  # stand-ins for clients; fewer say nothing of many
+LEAST_PUBLIC = 10  # simulated clients; fewer do not represent many
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model: its flat weights, and whoever evaluates it.
+    """A trained model: its flat weights and its evaluator.
 
     Args:
         weights: Shape (parameters,).
@@ -90,7 +90,7 @@ def train(scenario: Scenario, plan: Plan, people: Population, *, allow_code: boo
 
 @dataclass(frozen=True)
 class PublicSplit:
-    """The public records as stand-ins: one half is dealt to clients, the other half scores.
+    """The public records as stand-ins for clients' data: one half trains, the other half scores.
 
     Args:
         people: Clients of as many records as the private ones have in the mean.
@@ -172,7 +172,7 @@ def by_clients(
 
     Returns:
         Its noisy score, or None where the training failed, and then why: a try that fails is the worst of
-        all. If it broke off the choice instead, that would tell of a try that nobody is told of.
+        all. If it ended the choice instead, that would reveal a try that must stay secret.
     """
     assert isinstance(scenario.tune, StoppingTune)
     people = population(scenario.data)

@@ -26,7 +26,7 @@ from fedprivacy.io.regular_file import read_regular
 _LIMIT = 60.0
 _NAME = "federation"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-# What Flower says it is doing, before it says what went wrong.
+# Flower's progress lines, which precede its error message.
 _DOING = re.compile(r"Using SuperLink:|.*(Listing all|Displaying information|Stopping run|Successfully)")
 
 
@@ -193,7 +193,9 @@ class Control:
             entry = answer["runs"][0]
             status, details = str(entry["status"]), str(entry.get("status-details", ""))
         except (LookupError, TypeError, AttributeError) as error:
-            raise RunError(f"the SuperLink {self.link.address} says nothing of run {run}.") from error
+            raise RunError(
+                f"the SuperLink {self.link.address} reports no run {run}. Check its number with `flwr list`."
+            ) from error
         return status, "" if details == "N/A" else details
 
     def stop(self, run: int) -> None:

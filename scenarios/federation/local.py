@@ -54,7 +54,7 @@ def up(
         folder: Where all its state goes; it is made, and for its owner alone.
         nodes: How many nodes.
         tls: Whether all connections are encrypted, and only nodes with registered keys may join.
-        scenario: The plan that every node holds itself, whoever submits a run.
+        scenario: The plan that every node is pinned to, for any submitter of a run.
         data: The records of each node, where the plan places data on nodes.
         seeded: Whether noise comes from the scenario's seed: for tests alone.
         port: Of the SuperLink; each node listens on one of the next, on loopback.

@@ -70,7 +70,7 @@ class Federation:
 
     @property
     def link(self) -> Link:
-        """How it is reached."""
+        """The connection to the SuperLink."""
         return Link(self.address, None if self.root_certificates is None else Path(self.root_certificates))
 
     def alive(self) -> bool:
@@ -84,7 +84,7 @@ class Federation:
 
 
 def read(folder: Path) -> Federation | None:
-    """The federation of a folder; None where there is none.
+    """Reads the federation of a folder; None if the folder has none.
 
     Raises:
         InputError: if its federation.json is damaged.
@@ -162,7 +162,7 @@ def target_of(
         )
     if not federation.alive():
         raise RunError(
-            f"the federation in {where} has ended, or part of it (fedprivacy federation status says which). "
+            f"the federation in {where} has ended, or part of it (see fedprivacy federation status). "
             "End it (fedprivacy federation down), and start it again."
         )
     return Target(federation.link, federation.noise, federation.scenario is not None, on_this_machine=True)

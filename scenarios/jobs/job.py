@@ -34,7 +34,7 @@ class Work:
         kind: That of the document.
         name: The scenario's.
         text: The scenario, complete.
-        versions: Of all that the numbers depend on.
+        versions: The versions that the results depend on.
         data: A digest of the data.
         code: Whether the scenario runs code of its own.
         facts: Further facts about it, as JSON.
@@ -76,7 +76,7 @@ class Undertaking:
 
     @property
     def seconds(self) -> float:
-        """How long was worked so far, by the processes that were killed until they last wrote something."""
+        """The time worked so far; of killed processes until their last write."""
         return time.time() - self.cells.began
 
 
@@ -142,8 +142,8 @@ def _resumed(directory: RunDirectory, work: Work) -> dict[str, Any]:
     manifest, path = begun_in(directory.path, work.kind), directory.path
     if manifest.get("schema") != SCHEMA or manifest.get("scenario_digest") != scenario_digest(directory):
         raise InputError(
-            f"{path / 'scenario.toml'}: changed since the work began. It goes on with its own scenario; "
-            "start a new one from the changed file."
+            f"{path / 'scenario.toml'}: changed since the work began. Restore the file, or start a new "
+            "job from the changed one."
         )
     before = manifest.get("versions", {})
     other = [
@@ -153,14 +153,13 @@ def _resumed(directory: RunDirectory, work: Work) -> dict[str, Any]:
     ]
     if other:
         raise InputError(
-            f"{path}: begun with {', '.join(other)}. It goes on with the versions that it began with; "
-            "install those, or start a new one."
+            f"{path}: begun with {', '.join(other)}. It can only be resumed with these versions: "
+            "install them, or start a new job."
         )
     if manifest.get("data") != work.data:
         what = "the data or the code of its model" if work.code else "the data"
         raise InputError(
-            f"{path}: {what} changed since the work began. It goes on with what it began with; "
-            "start a new one."
+            f"{path}: {what} changed since the work began, so it cannot be resumed. Start a new job."
         )
     return manifest
 

@@ -1,4 +1,4 @@
-"""The manifest of a job: what was started in its directory."""
+"""The manifest of a job: the work started in its directory."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def begun_in(path: Path, *kinds: str) -> dict[str, Any]:
         manifest = directory.document()
         if manifest.get("kind") in kinds:
             raise InputError(
-                f"{path}: from a version that kept no single cells, so that there is nothing to go on with. "
+                f"{path}: written by a version without stored cells, so it cannot be resumed. "
                 f"Start it anew, for the same numbers: {anew}"
             ) from None
     except (OSError, ValueError) as error:

@@ -23,7 +23,7 @@ class Ending:
     Args:
         path: The directory where the report will be, for the message to a user who interrupts.
         again: The command that resumes it.
-        told: Whether there is a report of what has finished.
+        told: Whether there is a report of the finished part.
     """
 
     def __init__(self, path: Path, again: str, *, announce: bool = True) -> None:
@@ -44,7 +44,7 @@ class Ending:
             where = (
                 f"What has finished is in {self.path}/report.html"
                 if self.announce
-                else "Nothing is told yet."
+                else "There is no report yet."
             )
             print(f"Interrupted. {where}", file=sys.stderr)
             print(f"Resume with: {self.again}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Jobs spread over processes: the results do not depend on how many there are."""
+"""Jobs spread over processes, with results that do not depend on their number."""
 
 from __future__ import annotations
 

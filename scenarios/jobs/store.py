@@ -25,7 +25,7 @@ from scenarios.jobs.process_pool import spread
 SCHEMA = 1
 FOLDER = "cells"
 Result = TypeVar("Result")
-Job = tuple[str, tuple[object, ...]]  # the key of a cell, and what it is played with
+Job = tuple[str, tuple[object, ...]]  # the key of a cell, and its arguments
 
 
 class Kept(Fields):
@@ -45,7 +45,7 @@ class Cells:
 
     Args:
         folder: Where they are.
-        origin: A digest of all that every cell depends on: scenario, data, versions.
+        origin: A digest of the inputs of every cell: scenario, data, versions.
         began: When the job would have started had it never been interrupted, in seconds since the epoch.
     """
 
@@ -63,7 +63,7 @@ class Cells:
         Returns:
             The result as `find` gives it.
         """
-        # The digest is of what a reader gets: keys that are numbers become text, which sorts otherwise.
+        # The digest is of the JSON that a reader gets: numeric keys become text, which sorts differently.
         result = json.loads(json.dumps(result))
         content = {"schema": SCHEMA, "cell": key, "origin": self.origin, "result": result}
         content["seconds"] = round(time.time() - self.began, 3)
@@ -96,7 +96,7 @@ class Cells:
         jobs: Sequence[Job],
         workers: int,
     ) -> Iterator[tuple[int, Result]]:
-        """Yields each job's number and result: first of those that are done, then of the others as they are.
+        """Yields each job's number and result: first the finished ones, then the others as they finish.
 
         Args:
             work: A function of a module; it is given one job's arguments, and gives its result as JSON.
@@ -122,10 +122,10 @@ class Cells:
                 yield left[place], read(result)
 
     def seconds(self) -> float:
-        """How long was worked until the last of these files was written."""
+        """The time worked until the last of these files was written."""
         start = [0.0]
         for path in self.folder.glob("*.json"):
-            with suppress(InputError):  # it is played again
+            with suppress(InputError):  # it is computed again
                 content = self._read(path)
                 start.append(0.0 if content is None else content["seconds"])
         return max(start)

@@ -12,7 +12,7 @@ from benchmarks.faults import BEGIN, END, ENGINES, FAULTS, LYING, merged, rows
 from fedprivacy.messages.faults import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
-MISSING = "0.975 of the whole; not unbiased, and says so"
+MISSING = "0.975 of the whole; not unbiased"
 SHARP = "central: the same; local: outsider 1.18 becomes 12.1"
 
 
@@ -27,12 +27,12 @@ SHARP = "central: the same; local: outsider 1.18 becomes 12.1"
         (
             "a client kills its process once",
             "embedded, 1 worker",
-            ("nothing", "no: the run died with it, `--resume` went on", "unbiased", "the same"),
+            ("nothing", "no: the run died with it, `--resume` completed it", "unbiased", "the same"),
         ),
         (
             "a node's sum is NaN",
             LYING,
-            ("`reply_not_finite` 20 a round", "yes", "0.5 of the whole; not unbiased, and says so", SHARP),
+            ("`reply_not_finite` 20 a round", "yes", "0.5 of the whole; not unbiased", SHARP),
         ),
     ],
 )

@@ -131,15 +131,15 @@ def test_another_plan_is_refused(silos: Silos, change: str) -> None:
 
 @pytest.mark.parametrize("plan", [None, "", [], 3])
 def test_no_plan_is_refused(silos: Silos, plan: Any) -> None:
-    with pytest.raises(Refusal, match="sends no plan"):
+    with pytest.raises(Refusal, match="has no plan"):
         silos.answer(request(silos, plan=plan), silos.fresh(), [0])
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"lot": 4}, "lot 4 is asked for, of 4"),
-        ({"step": 4}, "step 4 is asked for, of 4"),
+        ({"lot": 4}, "request for lot 4, there are 4"),
+        ({"step": 4}, "request for step 4, there are 4"),
         ({"silos": [4, 5]}, "silos 0 to 4"),
         ({"silos": [-1, 0]}, "silos 0 to 4"),
         ({"silos": [1, 1]}, "named once"),
@@ -149,7 +149,7 @@ def test_no_plan_is_refused(silos: Silos, plan: Any) -> None:
         ({"thetas": np.full((3, 2), np.inf)}, "finite"),
         (
             {"thetas": np.full((3, 2), 2.0)},
-            "norm 2.828 is asked for, and the steps stay within the radius of 2",
+            "norm 2.828: gradients are released only within the radius of 2",
         ),
         ({"thetas": np.array([[0, 0], [0, 0], [2.0 * (1 + 2e-9), 0]])}, "within the radius"),
     ],
@@ -229,9 +229,9 @@ def test_silos_and_other_clients_answer_what_they_agreed_to_alone(silos: Silos, 
         [reply] = EmbeddedGrid(make_app(residents), [{}]).send_and_receive(
             [request_to(1, kind, "0/0", *request(silos).parts())]
         )
-        assert "agreed to something else" in reply.error.reason
+        assert "agreed to other requests" in reply.error.reason
     others = EmbeddedGrid(make_app(Respondents.of(make_statistics())), [{}])
-    assert "agreed to something else" in asked_by_app(others, request(silos)).error.reason
+    assert "agreed to other requests" in asked_by_app(others, request(silos)).error.reason
 
 
 def test_a_node_makes_its_silos_from_the_run_config(silos: Silos) -> None:

@@ -110,7 +110,7 @@ def test_a_server_that_asks_for_another_plan_is_refused_and_nothing_is_spent(
 ) -> None:
     nodes = grid(owners.config())
     refused(sent(nodes, request(WORSE[asked](plan))), "plan")
-    assert "the server asks for another plan" in capsys.readouterr().err
+    assert "the request has another plan" in capsys.readouterr().err
     assert not owners.account().exists()
     assert len(answered(nodes, request(plan)).clients) == 1
 

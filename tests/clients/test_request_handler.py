@@ -79,7 +79,7 @@ def test_a_server_that_asks_for_less_privacy_is_refused_and_nothing_is_spent(
     fleet: Fleet, asked: Plan
 ) -> None:
     left = budgets()
-    with pytest.raises(Refusal, match="asked"):
+    with pytest.raises(Refusal, match="requested"):
         replied(fleet, left, request(asked))
     assert not left.counts.any()
 
@@ -143,7 +143,7 @@ def test_a_malicious_server_cannot_ask_a_client_through_a_second_node(make_scena
         )
         replies += grid.send_and_receive([Message(content, dst_node_id=node, message_type="train")])
     assert [reply.has_error() for reply in replies] == [False, True]
-    assert "here live hosts [1]" in replies[1].error.reason
+    assert "this node has hosts [1]" in replies[1].error.reason
 
 
 def with_broken(fleet: Fleet, client: int) -> Fleet:

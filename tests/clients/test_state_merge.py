@@ -53,7 +53,7 @@ def test_a_client_in_two_messages_at_once_answers_one() -> None:
     before = state(budgets())
     one, two = (changes(before, state(budgets((clients, 0)))) for clients in ([1, 4], [4, 5]))
     now = merged(before, one)
-    with pytest.raises(Refusal, match="client 4 was asked in two messages at once"):
+    with pytest.raises(Refusal, match="client 4 is in two simultaneous requests"):
         merged(now, two)
     assert told(now) == told(state(budgets(([1, 4], 0))))
 

@@ -134,7 +134,7 @@ def test_another_plan_is_refused(respondents: Respondents, make_statistics) -> N
     [
         (ODD, 0, 0, "host 0"),
         (EVEN, 1, 0, "host 1"),
-        (ODD, 1, 0, "here live hosts"),
+        (ODD, 1, 0, "this node has hosts"),
         ([0, 0], 0, 0, "named once"),
         ([2, 0], 0, 0, "sorted"),
         ([38, 40], 0, 0, "clients 0 to 39"),
@@ -154,7 +154,7 @@ def test_a_request_that_names_others_is_refused(respondents, clients, host, quer
 @pytest.mark.parametrize("query", [3, -1])
 def test_a_query_that_there_is_not_is_refused(respondents, query: int) -> None:
     answered = respondents.fresh()
-    with pytest.raises(InputError, match="queries 0 to 2"):
+    with pytest.raises(InputError, match="the plan has 0 to 2"):
         respondents.answer(request(respondents, EVEN, query, 0), answered, [0])
     assert not answered.any()
 
@@ -289,13 +289,13 @@ def test_clients_that_agreed_to_train_answer_no_query(trial, make_scenario, resp
     grid = EmbeddedGrid(make_app(trial(make_scenario()).fleet), [{}])
     parts = request(respondents, EVEN).parts()
     [reply] = grid.send_and_receive([request_to(1, "query.statistic", "0/0", *parts)])
-    assert "agreed to something else" in reply.error.reason
+    assert "agreed to other requests" in reply.error.reason
 
 
 def test_clients_of_a_statistics_scenario_do_not_train(respondents: Respondents) -> None:
     grid = EmbeddedGrid(make_app(respondents), [{}])
     [reply] = grid.send_and_receive([request_to(1, "train", "0/0", *request(respondents, EVEN).parts())])
-    assert "agreed to something else" in reply.error.reason
+    assert "agreed to other requests" in reply.error.reason
 
 
 def test_a_node_reads_its_scenario_from_the_run_or_from_its_own_configuration(

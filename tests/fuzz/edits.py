@@ -33,9 +33,9 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from fedprivacy.documents.kinds import read as page_of
 from fedprivacy.errors import InputError
 from fedprivacy.report import render
-from fedprivacy.report.reading import read as page_of
 from fedprivacy.verification.verify import checked_document
 
 Route = tuple[str | int, ...]  # from the root of a document to a value

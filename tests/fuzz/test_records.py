@@ -14,13 +14,14 @@ from breaking import DEEP, ODD, Tally, bounded, broken_bytes, broken_json, broke
 from hypothesis import given
 from hypothesis import strategies as some
 
+from fedprivacy.documents.kinds import read as read_report
+from fedprivacy.documents.schemas import schema_of
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.io import bounded_json
 from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.records.run_record import RunRecord
 from fedprivacy.report import render
-from fedprivacy.report.reading import read as read_report
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.verification.resume import plan_to_resume
 from fedprivacy.verification.verify import checked_document
@@ -88,6 +89,15 @@ def folders(tmp_path_factory: pytest.TempPathFactory, make_scenario, make_statis
         "replay": replay(AttackScenario.from_text(ATTACKED), out, workers=1),
     }
     return {kind: Path(document["path"]) for kind, document in played.items()}
+
+
+@pytest.mark.parametrize("kind", ["run", "statistics", "compare", "replay"])
+def test_documents_fit_their_schemas(folders: dict[str, Path], kind: str) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    document = json.loads((folders[kind] / "run.json").read_text())
+    schema = schema_of(kind)
+    jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
+    assert set(document) <= set(schema["properties"])  # no key of a document is unknown to its schema
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_a_client_keeps_to_its_own_steps_and_batches(make_scenario, asked: dict)
     fleet = Fleet.of(make_scenario(*INSIDE))
     other = replace(fleet.plan, **asked)
     request = TrainRequest(0, 0, 0, np.arange(3), np.zeros(10, np.float32), other, "each")
-    with pytest.raises(Refusal, match="asked"):
+    with pytest.raises(Refusal, match="requested"):
         answer(fleet, Budgets.fresh(12, 3), request)
 
 

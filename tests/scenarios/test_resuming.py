@@ -348,7 +348,7 @@ def test_what_is_not_what_it_began_with_is_refused(tmp_path: Path, change: str) 
         "versions": r"begun with numpy 1\.0 \(here",
         "data": "the data changed since the work began",
         "begun": r"begun\.json: damaged",
-        "no begun": "from a version that kept no single cells",
+        "no begun": "written by a version without stored cells",
         "nothing": "nothing was begun in it: .*fedprivacy compare .*scenario.toml",
     }[change]
     if change == "scenario":

@@ -42,7 +42,7 @@ def refused(out: Path, text: str, configs: list[dict[str, Any]]) -> dict[str, An
     before = set(out.glob("*"))
     with pytest.raises(
         RunError,
-        match="nobody's data are in the model: of 9 times that a client was asked, in all 3 rounds, 9 were ",
+        match="no client's data are in the model: of 9 requests to clients in all 3 rounds, 9 were ",
     ) as error:
         played(out, text, configs, noise="system", pinned=True)
     [path] = set(out.glob("*")) - before
@@ -232,10 +232,10 @@ def test_a_run_in_which_one_node_answers_is_a_run(
 @pytest.mark.parametrize(
     ("rounds", "said"),
     [
-        ([(4, 4, 0, 0)], "of 4 times .* in its round, 4 were refused\\. "),
+        ([(4, 4, 0, 0)], "of 4 requests .* in its round, 4 were refused\\. "),
         (
             [(4, 3, 1, 0), (0, 0, 0, 0), (2, 1, 0, 1)],
-            "of 6 times .* in all 3 rounds, 4 were refused and 2 failed or",
+            "of 6 requests .* in all 3 rounds, 4 were refused and 2 failed or",
         ),
         ([(4, 4, 0, 0), (4, 3, 0, 0)], None),
         ([(0, 0, 0, 0)], None),

@@ -16,12 +16,12 @@ from clients.app import make_app
 from clients.erm import Silos
 from clients.fleet import Fleet
 from clients.statistics import Respondents
+from fedprivacy.documents.redaction import redact
 from fedprivacy.errors import RunError
 from fedprivacy.population.clients import population
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.records.run_record import RunRecord
 from fedprivacy.report import render
-from fedprivacy.report.redaction import redact
 from fedprivacy.statistics.record import StatisticsRecord
 from fedprivacy.verification.verify import checked_document
 from scenarios.engines.embedded import EmbeddedGrid

@@ -72,12 +72,12 @@ def test_a_server_that_would_ask_too_early_does_not(make_scenario, trial) -> Non
     cohort, _ = played.federation.round(0)
     asked = played.ledger._last_rounds.copy()
     with pytest.raises(
-        RunError, match=rf"round 1: client {cohort[0]} was asked in round 0.*once in 4 rounds"
+        RunError, match=rf"round 1: client {cohort[0]} participated in round 0.*one participation in 4 rounds"
     ):
         played.ledger.ask(cohort[:1])
     assert np.array_equal(played.ledger._last_rounds, asked)
     played.ledger.eligible = lambda: None  # a sampler that forgets
-    with pytest.raises(RunError, match="at most once in 4 rounds"):
+    with pytest.raises(RunError, match="one participation in 4 rounds"):
         played.play()
 
 
@@ -146,11 +146,14 @@ def test_plans_survive_their_journey_and_are_compared_whole(make_scenario) -> No
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"sampler": SeparatedSampling(3, 5)}, "more than there are"),
-        ({"sampler": SeparatedSampling(4, 3)}, "at most once in 4"),
+        (
+            {"sampler": SeparatedSampling(3, 5)},
+            "separation = 5: 5 cohorts of 3 are 15 clients, and there are 12",
+        ),
+        ({"sampler": SeparatedSampling(4, 3)}, "bands = 4: larger than separation = 3: two answers"),
         ({"sampler": SeparatedSampling(0, 3)}, "at least 1"),
         ({"rounds": 11}, "no more rounds"),
-        ({"trust": "none"}, "under trust central"),
+        ({"trust": "none"}, "under trust .central. alone"),
         ({"adjacency": "add-remove"}, "zero-out"),
     ],
 )

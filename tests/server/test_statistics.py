@@ -15,11 +15,11 @@ from flwr.app import Array, ArrayRecord, Context, Error, Message, RecordDict
 from clients.app import app as client_app
 from clients.app import make_app
 from clients.statistics import Respondents
+from fedprivacy.documents.redaction import operator_only, redact
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.messages.protocol import AskReply
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import render
-from fedprivacy.report.redaction import operator_only, redact
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.record import StatisticsRecord
 from fedprivacy.verification.verify import checked_document
@@ -237,7 +237,8 @@ def test_a_server_that_asks_twice_gets_refusals(make_statistics) -> None:
     first, second = (StatisticsRecord(scenario, respondents.plan, None) for _ in range(2))
     serve(grid, first, respondents.people)
     with pytest.raises(
-        RunError, match=r"query share: nobody answered. \d+ of \d+ clients refused. A client refuses once"
+        RunError,
+        match=r"query share: nobody answered. \d+ of \d+ clients refused. A client refuses a request",
     ):
         serve(grid, second, respondents.people)
 

@@ -199,7 +199,7 @@ def test_a_node_that_answers_for_clients_it_was_not_asked_for_fails(make_scenari
             reply.content["arrays"]["clients"] = Array(named + 100)
         return reply
 
-    with pytest.raises(RunError, match="not asked for"):
+    with pytest.raises(RunError, match="not requested"):
         trial(make_scenario(), mods=[lie]).federation.round(0)
 
 

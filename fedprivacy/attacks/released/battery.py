@@ -38,7 +38,7 @@ class Scored:
     Args:
         scores: Larger means rather a member, shape (targets,).
         fitted: Whether memberships of the calibration half were used: `fedprivacy.attacks.metrics.measure`.
-        seconds: Of processor time, on this target model, without what is done once for all of them.
+        seconds: Of processor time on this target model, without the shared preparation.
     """
 
     scores: Signals
@@ -100,7 +100,7 @@ class Battery:
             members: Whether each judged record is a member, shape (targets,); read on the calibration half
                 only.
             calibration: Whether it is in the calibration half, shape (targets,).
-            places: Where the judged records stand in the pool, shape (targets,); None: all of it.
+            places: The indices of the targets in the pool, shape (targets,); None: all of it.
 
         Raises:
             InputError: a half lacks members or non-members, or there are too few references.
@@ -132,7 +132,7 @@ class Battery:
         return fit_shadow(logs, self.y.cpu().numpy(), self.references.members[: len(some)], self.streams)
 
     def prepare(self) -> float:
-        """Does what is done once for all target models; how many seconds of processor time it took."""
+        """Prepares shared results for all target models; returns the seconds of processor time."""
         began = time.process_time()
         if set(self.attacks) & {"lira", "lira-global", "lira-offline", "rmia", "rmia-offline"}:
             _ = self.reference_confidences

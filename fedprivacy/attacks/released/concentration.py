@@ -1,10 +1,10 @@
 """Measures how unevenly leakage falls on records: the share of the most exposed, and the spread.
 
-Who is called a member often by luck stands among the most exposed too. So records are ranked by what one
-half of the models say of them, and counted on the other half, and the other way round: luck with the one is
-no luck with the other. The ranking looks at the models' own signals. Scores will not do: an attack scores the
-models of one half with the help of the other. Where nothing leaks those ranked first may still have many of
-the true positives, of rare content say, but then as many of the false alarms: both are reported.
+Records that are often called members by chance would rank among the most exposed. So records are ranked by
+one half of the models and counted on the other half, and vice versa: chance in one half does not carry over.
+The ranking uses the models' own signals. Scores are unsuitable, because an attack scores the models of one
+half with the help of the other. Where nothing leaks, the records ranked first may still have many of the true
+positives, for example because of rare content, but then also as many of the false alarms: both are reported.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def carried(signals: Signals, called: Flags, members: Flags) -> tuple[Carried, .
 
 
 def spread(hits: Counts, models: Counts, alarms: Counts, others: Counts, proved: Counts) -> dict[str, Any]:
-    """How many records have which advantage, and how many of these are exposed for certain.
+    """A histogram of records by advantage, with the number exposed for certain.
 
     Bins have the width of an odd number of steps that an advantage can take, and 0 in the middle of one: else
     some would hold more of the possible values than others, and the picture would look like a comb.
@@ -104,10 +104,10 @@ def spread(hits: Counts, models: Counts, alarms: Counts, others: Counts, proved:
 
 
 def _apart(signals: Signals, members: Flags) -> Signals:
-    """How far models with a record lie above those without it, in deviations, shape (records,).
+    """The distance of models with a record from those without it, in deviations, shape (records,).
 
-    Of few models the deviation is uncertain: it is taken halfway to that of all records. A record without
-    models of either kind is told nothing of and comes last.
+    With few models the deviation is uncertain, so its variance is averaged with that of all records. A record
+    without models of either kind has no score and ranks last.
     """
     sides = [inside.sum(axis=0) for inside in (members, ~members)]
     means = [
@@ -122,5 +122,5 @@ def _apart(signals: Signals, members: Flags) -> Signals:
 
 
 def _widths(steps: int) -> Iterator[float]:
-    """Odd multiples of a step that are wide enough, of rates out of so many models."""
+    """Yields odd multiples of a step of rates that are wide enough for a bin."""
     return (times / steps for times in range(1, steps + 2, 2) if times / steps >= FINEST)

@@ -1,10 +1,10 @@
-"""Disparate vulnerability: which records, and which classes, an attack identifies from several models.
+"""Disparate vulnerability: the records and classes that an attack identifies over several models.
 
-An average hides whom an attack hits: most members may be safe while a few are found each time (after ML
+An average hides the vulnerable ones: most members may be safe while a few are identified each time (after ML
 Privacy Meter; Kulynych et al. 2022). A record is called a member of a model if its score is above a threshold
-that a small share of the model's non-members pass. What the record stands to lose is the share of models
-trained on it in which it is called so, less the share of models without it in which it is too: some records
-look like members to everybody. A record is named by its place in the pool; its content is not shown.
+that a small share of the model's non-members pass. A record's advantage is the share of models
+trained on it that call it a member, less the same share of models without it, since some records look like
+members to every model. A record is named by its index in the pool; its content is not shown.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MODELS = "models"  # what a record's intervals cover: the chance of training, an
 
 @dataclass(frozen=True)
 class Record:
-    """One record's exposure. Its intervals hold for this record by itself.
+    """One record's exposure, with intervals that cover this record alone.
 
     Args:
         place: Its position in the pool.
@@ -91,7 +91,7 @@ class Class:
 
 @dataclass(frozen=True)
 class Exposure:
-    """Who is exposed.
+    """The exposure of records and classes.
 
     Args:
         fpr: The share of a model's non-members that pass its threshold.
@@ -145,9 +145,9 @@ class Exposure:
     def proved(self, error: float = 1 - CONFIDENCE) -> Counts:
         """The places of records that are exposed for certain, all of them at once.
 
-        By Fisher's exact test, one-sided: were a record's coin without effect on what is said of it, so many
-        of the models that call it a member would not be among those trained on it. With Bonferroni's
-        correction: with probability 1 - error at least, no record without any effect is among them.
+        By Fisher's exact test, one-sided: if a record's coin had no effect, the models that call it a member
+        would rarely be among those trained on it so often. With Bonferroni's correction: with probability at
+        least 1 - error, no record without any effect is included.
         """
         every, called = self.models + self.others, self.hits + self.alarms
         tails = hypergeom.sf(self.hits - 1, every, called, self.models)
@@ -180,7 +180,7 @@ def exposure(
     fpr: float = 0.01,
     signals: Signals | None = None,
 ) -> Exposure:
-    """Who is exposed by an attack on several models.
+    """Computes the exposure of records and classes to an attack on several models.
 
     Args:
         scores: Of each record on each model, larger for rather a member, shape (models, records).
@@ -221,10 +221,11 @@ def exposure(
 def in_turn(score: Score, signals: Signals, members: Flags) -> Signals:
     """The scores of each reference model, attacked with the help of the others, shape (models, records).
 
-    So that each record is attacked as many times as there are references, without a further model.
+    Each record is attacked once for each reference, without further models.
 
     Args:
-        score: From a target's signals, and the signals and members of references, to scores: LiRA, say.
+        score: From a target's signals, and the signals and members of references, to scores, for example
+            LiRA.
         signals: Of the references, shape (models, records).
         members: Which records each was trained on, shape (models, records).
     """
@@ -237,11 +238,13 @@ def in_turn(score: Score, signals: Signals, members: Flags) -> Signals:
 def _thresholds(scores: Signals, inside: Flags, fpr: float) -> tuple[float, float]:
     """The scores above which a record is called a member, for members and for non-members of a model.
 
-    A further record that is no member is above the first with probability `fpr` at most (for why: `tpr_at`).
-    A non-member is compared with the other non-members, as a member is: else it would stand in its own
-    threshold, and a score that knows nothing would seem to expose records.
+    A further non-member is above the first with probability at most `fpr` (proof: `tpr_at`). A non-member is
+    compared with the other non-members, as a member is: otherwise it would be part of its own threshold, and
+    a score without information would seem to expose records.
     """
     nonmembers = np.sort(scores[~inside])
+    # Scores of non-members are exchangeable, so a further one exceeds the k-th largest of n with probability
+    # k/(n + 1).
     k = math.floor(fpr * (len(nonmembers) + 1) + 1e-9)
     if k == 0:
         raise InputError(

@@ -1,7 +1,7 @@
 """The attack network of Nasr, Shokri and Houmansadr 2019 on one released model.
 
-A branch for each thing that is seen of a record: the gradient by the last layer, the output, the loss, the
-label; and an encoder of all branches, which says whether the record is a member. The gradient goes through a
+One branch for each observation of a record (the gradient by the last layer, the output, the loss, the label)
+and an encoder of all branches, which outputs the membership. The gradient goes through a
 convolution whose kernels are as wide as the layer's inputs, as in the paper. It learns from known
 memberships, one half, and is measured on the other.
 """
@@ -40,7 +40,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Fitting:
-    """How the network learns: by Adam.
+    """Settings of the attack network's training by Adam.
 
     Args:
         epochs: Passes over the known half.

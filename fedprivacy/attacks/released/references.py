@@ -21,18 +21,18 @@ from fedprivacy.training.cohort import train_cohort
 from fedprivacy.training.task import LocalTraining, Task
 
 Flags = NDArray[np.bool_]
-MODELS = 64  # reference models unless asked otherwise
+MODELS = 64  # reference models by default
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How target and reference models are trained, all alike.
+    """The training settings shared by target and reference models.
 
     Args:
         build: From a seed for the initial weights to the module, (batch, *features) -> (batch, classes).
         training: The optimiser, and the batches of the whole training.
-        together: How many models are one computation. They share their initial weights, the next ones have
-            others; and memory holds the records of so many.
+        together: The number of models in one computation. They share their initial weights, and memory
+            contains the records of all of them.
     """
 
     build: Callable[[int], nn.Module]
@@ -82,6 +82,8 @@ def draw_halves(models: int, records: int, stream: np.random.Generator) -> Flags
         raise InputError(
             f"references = {models}: at least 2 are needed, one with a record and one without it."
         )
+    # The ranks of one record over the models are a random permutation, so half of the models get each record,
+    # and an attack has as many models with it as without it.
     ranks = stream.random((models, records)).argsort(axis=0)
     return ranks < (models + stream.integers(0, 2, records)) // 2
 
@@ -142,6 +144,8 @@ def _together(
     recipe: Recipe, x: Tensor, y: Tensor, members: Flags, numbers: range, streams: Streams, purpose: str
 ) -> Tensor:
     """The weights of some models, shape (models, parameters)."""
+    # Targets and references share no initial weights and no batches: a real outsider does not know the
+    # target's.
     member_streams = Streams(streams.torch_seed(f"released/{purpose}"), streams.run)
     initial = int(member_streams.stream("initial", member=numbers.start).integers(2**63))
     module = recipe.build(initial)

@@ -1,8 +1,8 @@
 """Shadow models with an attack network for each class (Shokri, Stronati, Song and Shmatikov 2017).
 
-The reference models are the shadows: what they say of records that they were, or were not, trained on teaches
-a network for each class to tell members by the whole output. The networks of all classes are trained at once,
-as if each were a client.
+The reference models are the shadows: their outputs on records inside and outside their training data train
+one network for each class, which recognises members by the whole output. The networks of all classes train at
+once, as if each were a client.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from fedprivacy.documents.estimates import EstimatesCell
 from fedprivacy.erm.approach import Approach
 from fedprivacy.erm.federated import together
 from fedprivacy.erm.objective import Objective
@@ -44,7 +45,7 @@ class Exact:
 
 
 def exact(scenario: ErmScenario, people: Records, count: int) -> Exact:
-    """The minimum over so many records."""
+    """The minimum over the given number of records."""
     objective = objective_of(scenario, count)
     x, y = people.first(count)
     theta = minimise_within(objective, x, y, scenario.objective.radius)
@@ -88,19 +89,16 @@ def play(
             absent = absences["absent"]
         claims = claims_of(scenario, cell, approach, federated, stated, present=present, absent=absent)
     except InputError as error:
-        return {**released, **refusal_of(error)}
+        return EstimatesCell.new(**released, **refusal_of(error)).to_json()
     values = np.array([truth.objective.value(theta, x, y) for theta in thetas]) - truth.value
     columns = [thetas[:, i] * people.units[i] for i in range(len(people.names))]
-    return {
-        **released,
-        **claims,
-        "excess": _mean(values),
-        "bound": None if absent else bound_of(scenario, cell, approach, length(truth.theta)),
-        "theta": [
-            {"name": name, **_spread(column)} for name, column in zip(people.names, columns, strict=True)
-        ],
+    return EstimatesCell.new(
+        **{**released, **claims},
+        excess=_mean(values),
+        bound=None if absent else bound_of(scenario, cell, approach, length(truth.theta)),
+        theta=[{"name": name, **_spread(column)} for name, column in zip(people.names, columns, strict=True)],
         **absences,
-    }
+    ).to_json()
 
 
 def _by_curator(
@@ -116,8 +114,8 @@ def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None) -> tuple[Vector, int
     """Estimates by silos, in this process or over a grid; for silos that do not answer see `federated`.
 
     Returns:
-        The estimates, shape (repeats, d); the fewest silos that answered in any step; and what the document
-        says of those that did not.
+        The estimates, shape (repeats, d); the fewest silos that answered in any step; and the document's
+        entries about the others.
     """
     silos, ask = silos_of(side.scenario, cell), ask or side.ask
     thetas: list[Vector] = []

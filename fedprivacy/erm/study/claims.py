@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -132,7 +131,7 @@ def by_curator(guarantee: Guarantee, stated: Stated | None) -> Guarantee:
         stated: As `claims_of` has it.
     """
     randomness = (stated or SIMULATION).randomness(server=True, nodes=False)
-    return replace(guarantee, assumptions=(*guarantee.assumptions, randomness))
+    return guarantee.but(assumptions=(*guarantee.assumptions, randomness))
 
 
 def by_silos(guarantee: Guarantee, stated: Stated | None, *, nodes: bool, again: bool) -> Guarantee:
@@ -151,8 +150,7 @@ def by_silos(guarantee: Guarantee, stated: Stated | None, *, nodes: bool, again:
     if guarantee.epsilon is None:
         return guarantee
     if local and guarantee.observer == "server" and stated.noise != SEEDED:
-        return replace(
-            guarantee,
+        return guarantee.but(
             epsilon=None,
             delta=None,
             accountant=None,
@@ -163,7 +161,7 @@ def by_silos(guarantee: Guarantee, stated: Stated | None, *, nodes: bool, again:
         stated.randomness(server=not local, nodes=nodes),
         *[ErmAssumption.PLAYED_ONCE] * (again and stated.noise == SEEDED),
     ]
-    return replace(guarantee, assumptions=(*guarantee.assumptions, *more))
+    return guarantee.but(assumptions=(*guarantee.assumptions, *more))
 
 
 def bound_of(scenario: ErmScenario, cell: Cell, approach: Approach, away: float) -> float | None:
@@ -190,5 +188,5 @@ def bound_of(scenario: ErmScenario, cell: Cell, approach: Approach, away: float)
 
 
 def length(theta: Any) -> float:
-    """How far from 0 a point is."""
+    """The distance of a point from 0."""
     return float(np.linalg.norm(np.asarray(theta, dtype=np.float64)))

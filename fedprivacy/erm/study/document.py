@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.documents import estimates as documents
+from fedprivacy.documents.envelope import Performance
+from fedprivacy.documents.estimates import EstimatesDocument, Slope, Value
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of, objective_of
 from fedprivacy.erm.study.cells import Exact, exact, play
@@ -18,24 +21,12 @@ from fedprivacy.erm.study.lots import Ask
 from fedprivacy.erm.study.people import Records, dimension_of, study_streams
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.guarantees.deployment import Stated
-from fedprivacy.io.environment import peak_memory_mb, versions
+from fedprivacy.io.environment import versions
 from fedprivacy.randomness.streams import Streams
-from fedprivacy.records.run_directory import SCHEMA, RunDirectory
+from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
 
 OnCell = Callable[[dict[str, Any]], None]
-OPERATOR_ONLY = (
-    "performance.seconds",
-    "error",
-    "seed",
-    "scenario.seed",
-    "scenario.data.seed",
-    "cells[].present",
-    "cells[].absent",
-    "cells[].first_absence",
-    "dealing",
-)
-SIMULATION_ONLY = ("cells[].excess", "cells[].theta", "exact", "slopes", "surface", "finding")
 SIMULATED = {"server": "seeded: simulation-grade randomness"}
 NOTES = (
     "The exact minimum, what an estimate loses against it, and several estimates of one cell are known to "
@@ -87,28 +78,23 @@ def study(
 
     def write(status: str, error: str | None = None, **more: Any) -> None:
         directory.write_document(
-            {
-                "schema": SCHEMA,
-                "kind": "erm",
-                "name": scenario.name,
-                "seed": scenario.seed,
-                "path": str(directory.path),
-                "status": status,
-                "error": error,
-                "command": command,
-                "started": started,
-                "versions": versions(),
-                "scenario": scenario.tables(),
-                "dealing": dealing(),
-                "cells": cells,
-                "exact": [_exact_json(people, count, truth) for count, truth in truths.items()],
+            EstimatesDocument.new(
+                name=scenario.name,
+                seed=scenario.seed,
+                path=str(directory.path),
+                status=status,
+                error=error,
+                command=command,
+                started=started,
+                versions=versions(),
+                scenario=scenario.tables(),
+                dealing=dealing(),
+                cells=cells,
+                exact=[_exact_json(people, count, truth) for count, truth in truths.items()],
                 **more,
                 **frame_of(scenario, cells, stated, status),
-                "performance": {
-                    "seconds": round(time.perf_counter() - clock, 3),
-                    "peak_memory_mb": peak_memory_mb(),
-                },
-            }
+                performance=Performance.of_process(time.perf_counter() - clock),
+            ).to_json()
         )
 
     write("running")
@@ -136,8 +122,8 @@ def frame_of(
     """The entries of the document that concern all cells: source of noise, secret fields, and notes."""
     return {
         "randomness": SIMULATED if stated is None else stated.to_json(held=False),
-        "operator_only": list(OPERATOR_ONLY),
-        "simulation_only": list(SIMULATION_ONLY),
+        "operator_only": list(EstimatesDocument.OPERATOR_ONLY),
+        "simulation_only": list(EstimatesDocument.SIMULATION_ONLY),
         "notes": [
             *NOTES,
             *([GUESSED] if scenario.privacy.adjacency == "add-remove" else []),
@@ -154,11 +140,8 @@ def summary_of(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _exact_json(people: Records, count: int, truth: Exact) -> dict[str, Any]:
     values = truth.theta * people.units
-    return {
-        "records": count,
-        "value": truth.value,
-        "theta": [{"name": name, "value": float(v)} for name, v in zip(people.names, values, strict=True)],
-    }
+    theta = [Value.new(name=name, value=float(v)) for name, v in zip(people.names, values, strict=True)]
+    return documents.Exact.new(records=count, value=truth.value, theta=theta).to_json()
 
 
 def slopes_of(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -178,9 +161,8 @@ def slopes_of(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             ]
             if len(line) >= 3:
                 x, y = np.array(line).T
-                slopes.append(
-                    {"approach": name, "over": over, "at": most, "slope": float(np.polyfit(x, y, 1)[0])}
-                )
+                slope = float(np.polyfit(x, y, 1)[0])
+                slopes.append(Slope.new(approach=name, over=over, at=most, slope=slope).to_json())
     return slopes
 
 
@@ -261,7 +243,7 @@ def drawn_cell(scenario: ErmScenario, records: int) -> Cell | None:
 
 
 def surface_claims(scenario: ErmScenario, cell: Cell, stated: Stated | None) -> dict[str, Any]:
-    """Which cell a surface shows, and what is promised of its path.
+    """The cell of a surface, and the guarantee of its path.
 
     Raises:
         InputError: A condition of its theorem does not hold.

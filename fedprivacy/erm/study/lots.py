@@ -30,7 +30,7 @@ from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.erm import ErmScenario
 
 Vector = NDArray[np.float64]
-NUMBERS = 2**20  # that all silos tell in one step, at most, beyond those of one estimate
+NUMBERS = 2**20  # sent by all silos in one step, at most, beyond those of one estimate
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class SiloStudy:
 
     @property
     def most_silos(self) -> int:
-        """How many silos there are in any cell."""
+        """The largest number of silos in a cell."""
         return max((lot.silos for lot in self.lots), default=0)
 
     def lots_of(self, cell: Cell) -> list[Lot]:
@@ -130,7 +130,7 @@ class SiloStudy:
         return sizes_of(self.scenario, lot.cell)
 
     def longest(self, lot: Lot) -> Vector:
-        """How long the exact sum of gradients of each silo can be, shape (silos,)."""
+        """The largest norm of each silo's exact sum of gradients, shape (silos,)."""
         return np.array(self.sizes(lot)) * objective_of(self.scenario, 1).loss.lipschitz
 
     def plan(self, lot: Lot) -> dict[str, Any]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 
+from fedprivacy.documents.attack import Played
+from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.io.validation import damaged
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, frontier, lectures, strongest, table
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Played
 from fedprivacy.report.attacks.strongest import Reached
 from fedprivacy.report.blocks import (
     Block,
@@ -26,7 +26,7 @@ from fedprivacy.report.blocks import (
     Table,
     Value,
 )
-from fedprivacy.report.parts import Figures
+from fedprivacy.report.charts import Chart
 from fedprivacy.report.protection import USEFUL_EPSILON
 
 FIELD = "arms"  # of a replay document; the accuracy in training is for the operator alone
@@ -41,7 +41,7 @@ BEFORE = (
 
 
 def finding(document: ReplayDocument) -> Finding:
-    """Without privacy, and for each seat the most accurate of what keeps it from telling anything."""
+    """The result without privacy, and for each seat the most accurate arm that stops its attack."""
     if not document.arms:
         return Finding("No arm was trained to its end.", "", "", "")
     verdict = document.judged
@@ -56,7 +56,7 @@ def finding(document: ReplayDocument) -> Finding:
 
 
 def cautions(document: ReplayDocument) -> list[str]:
-    """What must not be mistaken: a weak attack for a proof, equal epsilons for equal promises."""
+    """Cautions: a weak attack is no proof, and equal epsilons are not equal guarantees."""
     by_change: dict[tuple[str | None, str | None], dict[str, None]] = {}
     for arm in document.arms:
         for held in arm.guarantees:
@@ -69,7 +69,7 @@ def cautions(document: ReplayDocument) -> list[str]:
 
 
 def sentences(document: ReplayDocument) -> list[str]:
-    """What decides, in words: a sentence for the bare arms, and for each seat what is proven and measured."""
+    """The finding: a sentence for arms without noise, and for each seat the proven and measured."""
     reached = strongest.reached(document)
     bare = [arm for arm in document.arms if not any(g.holds for g in arm.guarantees)]
     lines = [
@@ -86,7 +86,7 @@ def sentences(document: ReplayDocument) -> list[str]:
 
 
 def _decides(seat: str, group: list[Reached]) -> list[str]:
-    """What is worth most against a seat: among equal promises, and among what was only measured."""
+    """The most accurate arms against a seat: among equal guarantees, and among measured ones."""
     known = [reach for reach in group if reach.arm.accuracy.test.mean is not None]
     quiet = max((reach for reach in known if reach.hidden), key=_worth, default=None)
     who, useful = f"Against {figures.seat(seat)}:", f"an epsilon of {words.number(USEFUL_EPSILON)} or less"
@@ -228,7 +228,7 @@ def _ended(arm: Played) -> str:
 
 
 def skipped(document: ReplayDocument) -> list[str]:
-    """What could not be played, and why; arms of the same reason together."""
+    """The impossible attacks with their reasons; arms of the same reason together."""
     reasons: dict[tuple[str, str], dict[str, None]] = {}
     for arm in document.arms:
         for name, why in arm.skipped.items():
@@ -237,9 +237,7 @@ def skipped(document: ReplayDocument) -> list[str]:
 
 
 def _picture(document: ReplayDocument) -> Picture:
-    title = "Four charts by epsilon: AUC of the strongest attack at each seat with its bound, and accuracy"
     reached = strongest.reached(document)
-    spoken = " ".join(_sentence_of(reach) for group in reached.values() for reach in group)
     caption = (
         "Three panels: AUC of the strongest attack at each seat with its 95 % interval (points), and the "
         "most that the arm's guarantee allows any attack there (dashed in the arm's colour, proven at the "
@@ -248,11 +246,13 @@ def _picture(document: ReplayDocument) -> Picture:
         "logarithmic axis, stricter to the left; the grey field is without any. "
         f"{strongest.CHOSEN} {strongest.terms(document)}"
     )
-    return Picture(
-        draw=partial(frontier.draw, document, title, spoken),
-        caption=caption,
-        tables=[_table(document, reached)],
-    )
+    return Chart(
+        "frontier",
+        "Four charts by epsilon: AUC of the strongest attack at each seat with its bound, and accuracy",
+        caption,
+        frontier.panels(document),
+        tables=(_table(document, reached),),
+    ).picture
 
 
 def _table(document: ReplayDocument, reached: dict[str, list[Reached]]) -> Table:
@@ -285,13 +285,6 @@ def _table(document: ReplayDocument, reached: dict[str, list[Reached]]) -> Table
         f"The strongest attack at each seat, what is allowed, and the price. {strongest.terms(document)}"
     )
     return Table(caption.strip(), head, rows, numeric=frozenset(range(3, len(head))), stacked=True)
-
-
-def _sentence_of(reach: Reached) -> str:
-    return (
-        f"{words.capital(figures.seat(reach.seat))}, {strongest.label(reach.arm)}: {reach.name}, AUC "
-        f"{_area(reach)}, bound {figures.at_most(reach.bound.auc)}, accuracy {_accuracy(reach.arm)}."
-    )
 
 
 def _area(reach: Reached) -> str:

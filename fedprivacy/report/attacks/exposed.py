@@ -1,19 +1,18 @@
-"""Whose records an attack on the released model tells: each class, and the most exposed records."""
+"""The records exposed by an attack on the released model: classes and single records."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
+from fedprivacy.documents.exposure import Exposure, Exposures
 from fedprivacy.errors import InputError
 from fedprivacy.io.validation import damaged
 from fedprivacy.report import words
-from fedprivacy.report.attacks import exposed_classes, exposed_records, figures
-from fedprivacy.report.attacks.exposed_parts import Exposure
+from fedprivacy.report.attacks import exposed_classes, exposed_records, exposed_words, figures
 from fedprivacy.report.blocks import Block, Details, Table, Text
-from fedprivacy.report.parts import Part
 
 FIELD = "exposures"  # of a replay document, for the operator alone
 SHOWN = 20  # records on the page
@@ -21,34 +20,29 @@ CLASSES = 1000  # of more a picture would be a blot, and take seconds
 DRAWN = 6  # attacks whose records and classes are drawn; of more the tables say the same
 
 
-class _Exposures(Part):
-    exposures: Annotated[tuple[Exposure, ...], Field(max_length=1000)] = ()
-
-
 def read(document: Mapping[str, Any], source: str = "report") -> tuple[Exposure, ...]:
-    """What a replay document says of who is exposed; nothing where none of its attacks tells.
+    """The exposure in a replay document; empty if no attack measured it.
 
     Raises:
         InputError: it is damaged.
     """
     try:
-        return _Exposures.model_validate({FIELD: document.get(FIELD) or ()}).exposures
+        return Exposures.model_validate({FIELD: document.get(FIELD) or ()}).exposures
     except ValidationError as error:
         raise _damaged(error, source) from None
 
 
 def blocks(document: Mapping[str, Any]) -> list[Block | Details]:
-    """All records and the most exposed, and the classes, of each attack that tells."""
+    """All records, the most exposed, and the classes, for each attack with exposure."""
     parts: list[Block | Details] = []
     for number, exposure in enumerate(read(document), start=1):
-        parts.append(
-            Text(f"Who is exposed by the attack {exposure.attack}: {exposure.summary} {exposure.basis}")
-        )
+        text = f"{exposed_words.summary(exposure)} {exposed_words.basis(exposure)}"
+        parts.append(Text(f"Who is exposed by the attack {exposure.attack}: {text}"))
         name, drawn = f"exposed-{number}", number <= DRAWN
         if drawn and exposure.spread is not None and any(exposure.spread.total):
             parts.append(exposed_records.picture(exposure, exposure.spread, name))
-        if exposure.carrying:
-            parts.append(Text(exposure.carrying))
+        if carrying := exposed_words.carrying(exposure):
+            parts.append(Text(carrying))
         parts.append(_records(exposure))
         if drawn and 1 < len(exposed_classes.figured_classes(exposure)) <= CLASSES:
             parts.append(exposed_classes.picture(exposure, name, _classes(exposure)))

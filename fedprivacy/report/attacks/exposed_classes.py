@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from functools import partial
 
-import numpy as np
-from matplotlib.ticker import FixedLocator, FuncFormatter
-
-from fedprivacy.report import marks, plots, svg, words
-from fedprivacy.report.attacks import figures, keys
-from fedprivacy.report.attacks.exposed_parts import Exposure
-from fedprivacy.report.attacks.parts import Measure
+from fedprivacy.documents.attack import Measure
+from fedprivacy.documents.exposure import Exposure
+from fedprivacy.report import svg, words
+from fedprivacy.report.attacks import figures
 from fedprivacy.report.blocks import Picture, Table
+from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series
+from fedprivacy.report.charts.axis import categories
+from fedprivacy.report.charts.label import cut
+from fedprivacy.report.charts.looks import Look
 
-NAME = 8  # characters of a class in the picture; the table has all
-LETTER, GAP = 8.0, 10.0  # pixels of a character below the axis, and between two names
-HEIGHT, BELOW = 230.0, 58.0  # pixels of the axes, and below them
-TOGETHER = (0, (6, 2))
+NAME = 64.0  # pixels of a class in the picture; the table has all
+TOGETHER: Look = (svg.INK, "", (0, (6, 2)))
 Told = Sequence[tuple[str, Measure]]
 
 
@@ -58,54 +55,40 @@ def picture(exposure: Exposure, name: str, table: Table) -> Picture:
     if missing := len(exposure.classes) - len(classes):
         sentences.append(f"{missing:,} more have too few records to tell.")
     caption = " ".join(sentences)
-    title = "AUC of each class with its 95 % interval"
-    return Picture(partial(_draw, exposure, classes, name, title, caption), caption, [table])
+    return Chart(
+        f"{name}-classes",
+        "AUC of each class with its 95 % interval",
+        caption,
+        (_panel(exposure, classes),),
+        terms=caption,
+        tables=(table,),
+    ).picture
 
 
-def _draw(exposure: Exposure, classes: Told, name: str, title: str, alt: str, *, narrow: bool) -> str:
-    whole = exposure.auc
-    entries = [keys.Entry("One class, with its 95 % interval", keys.MEMBERS, "-", "o")]
-    if whole is not None:
-        entries.append(
-            keys.Entry(f"All records together: {figures.share(whole.value)}", svg.INK, TOGETHER, width=1.75)
-        )
-    entries.append(keys.Entry("Guessing", svg.MUTED, width=1.25))
-    top = keys.LINE * len(entries) + 40
-    labels = [marks.short(label, NAME) for label, _ in classes]
-    width, left, right = (360.0 if narrow else 920.0), 46.0, max(12.0, LETTER / 2 * max(map(len, labels)))
-    every = _every(labels, width - left - right)
-    named = [*range(0, len(labels) - every, every), len(labels) - 1]  # the first and the last in any case
-    values, lows, highs = (
-        np.array([getattr(area, end) for _, area in classes]) for end in ("value", "low", "high")
+def _panel(exposure: Exposure, classes: Told) -> Lines:
+    """A mark for each class, beside the level of all records together and that of guessing."""
+    points = tuple(
+        Point(float(place), area.value, (area.low, area.high)) for place, (_, area) in enumerate(classes)
     )
-    with svg.style():
-        drawn = svg.figure(width, top + HEIGHT + BELOW)
-        axes = svg.place(drawn, left, top, right, BELOW)
-        axes.set_xlim(-0.7, len(classes) - 0.3)
-        axes.set_ylim(max(0.0, min(figures.GUESSING, float(lows.min())) - 0.03), 1.0)
-        axes.axhline(figures.GUESSING, color=svg.MUTED, linewidth=1.25)
-        if whole is not None:
-            axes.axhline(whole.value, color=svg.INK, linestyle=TOGETHER, linewidth=1.75)
-        room = (width - left - right) / len(classes)  # pixels of a class
-        places = np.arange(len(classes))
-        axes.vlines(
-            places, lows, highs, color=keys.MEMBERS, linewidth=min(2.25, max(0.6, room / 4)), zorder=3
-        )
-        size = min(8.0, max(2.5, 0.7 * room))
-        axes.plot(
-            places, values, color=keys.MEMBERS, linestyle="", marker="o", markersize=size, clip_on=False,
-            zorder=4,
-        )  # fmt: skip
-        axes.xaxis.set_major_locator(FixedLocator(named))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: labels[round(x)]))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: words.number(round(y, 6))))
-        some = "" if every == 1 else f" (1 in {every} named)"
-        axes.set_xlabel(f"Classes, the most exposed first{some}", labelpad=6)
-        plots.heading(axes, "AUC within the class (0.5: guessing, 1: certain)", shift=-left)
-        keys.write(drawn, entries, 4, 2)
-        return svg.write(drawn, f"{name}-classes-{'narrow' if narrow else 'wide'}", title, alt)
-
-
-def _every(labels: Sequence[str], pixels: float) -> int:
-    """Of how many classes one is named below the axis, so that no two names touch."""
-    return math.ceil(len(labels) * (LETTER * max(map(len, labels)) + GAP) / pixels)
+    low = min(area.low for _, area in classes)
+    whole = exposure.auc
+    together = f"All records together: {figures.share(whole.value)}" if whole is not None else ""
+    levels = (Reference(whole.value, TOGETHER, together, width=1.75),) if whole is not None else ()
+    return Lines(
+        Axis(
+            "Classes, the most exposed first",
+            ticks=categories([cut(label, NAME) for label, _ in classes]),
+            limits=(-0.7, len(classes) - 0.3),
+            says=lambda place: f"for class {classes[round(place)][0]}",
+            partly=" (not all are named)",
+        ),
+        Axis(
+            "AUC within the class (0.5: guessing, 1: certain)",
+            figures.share,
+            tick_text=lambda area: words.number(round(area, 6)),
+            limits=(max(0.0, min(figures.GUESSING, low) - 0.03), 1.0),
+        ),
+        (Series((svg.LOCAL, "o", ""), "A class, with its 95 % interval", points),),
+        (*levels, Reference(figures.GUESSING, label="Guessing")),
+        legend=True,
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from fedprivacy.documents.attack import Attack, Bound, Measure, Observed
 from fedprivacy.report import words
-from fedprivacy.report.attacks.parts import Attack, Bound, Measure, Observed
 
 GUESSING = 0.5  # the area, and the share of right guesses, of who knows nothing
 TOO_FEW = "too few non-members"
@@ -96,17 +96,17 @@ def at(rate: str) -> str:
 
 
 def allowed(bound: Bound, rate: str) -> float | None:
-    """The largest TPR at an FPR, where there is a bound."""
+    """The largest TPR allowed at an FPR, or None."""
     return (bound.tpr_at_fpr or {}).get(rate)
 
 
 def seat(name: str) -> str:
-    """Who attacks, in words."""
+    """The attacking seat, in words."""
     return SEATS.get(name, name)
 
 
 def described(attack: Attack) -> str:
-    """What an attack did, in a few words.
+    """The description of an attack, in a few words.
 
     >>> auc = Measure(value=0.9, low=0.8, high=1.0)
     >>> described(Attack(attack="active-gradient-ascent", seat="server", targets_per_round=1, auc=auc))
@@ -137,14 +137,14 @@ def observed(rounds: Observed) -> str:
 
 
 def score(name: str) -> str:
-    """What a score is, in words; `late-` ones look at the last observed rounds alone."""
+    """The description of a score; `late-` ones use the last observed rounds alone."""
     late = name.removeprefix("late-")
     text = SCORES.get(late, late)
     return f"{text} (late rounds)" if late != name else text
 
 
 def covered(attacks: Iterable[Attack]) -> str:
-    """Which chance the intervals are of, as a sentence; empty where no attack says."""
+    """The chance that the intervals cover, as a sentence; empty if unknown."""
     texts = dict.fromkeys(
         COVERED.get(attack.auc.covers, attack.auc.covers) for attack in attacks if attack.auc.covers
     )
@@ -157,10 +157,10 @@ def strongest(attacks: Sequence[Attack]) -> Attack:
 
 
 def from_guessing(measure: Measure) -> bool:
-    """Whether an area can be told from guessing: its whole interval lies above 0.5."""
+    """Whether an area differs from guessing: its whole interval lies above 0.5."""
     return measure.low > GUESSING
 
 
 def apart(measure: Measure, other: Measure) -> bool:
-    """Whether two figures can be told apart: their intervals share no value."""
+    """Whether two figures differ significantly: their intervals share no value."""
     return measure.high < other.low or other.high < measure.low

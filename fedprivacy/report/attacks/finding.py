@@ -1,13 +1,13 @@
-"""What each seat learns in a sentence, and what is guaranteed against it right beside."""
+"""The result of each seat in a sentence, beside the guarantee against it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.documents.attack import CLIPPED, Attack, Level, ModelAccuracy
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, levels
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import CLIPPED, Attack, Level, ModelAccuracy
 from fedprivacy.report.blocks import Finding
 
 
@@ -27,7 +27,7 @@ def of(document: ReplayDocument) -> Finding:
 
 
 def sentences(document: ReplayDocument) -> list[str]:
-    """What is learnt: a sentence for each seat, or where several levels were played for each that is told."""
+    """The results: a sentence for each seat, or for each reported privacy level."""
     if not document.several:
         return [sentence(group) for group in document.seats.values()]
     ends = list(reversed(levels.ends(document)))
@@ -62,7 +62,7 @@ def _at_level(document: ReplayDocument, level: Level, *, first: bool) -> str:
 
 
 def _reached(best: Attack, place: int | None) -> str:
-    """What one seat reaches; the first words of all (place 0) say what that is."""
+    """The result of one seat; the first sentence (place 0) explains the figure."""
     verbs = {None: "reaches", 0: "tells members from non-members with"}
     verb, interval = verbs.get(place, "with"), "95 % interval " if place == 0 else ""
     notes = [f"{interval}{figures.ends(best.auc)}"]
@@ -80,7 +80,7 @@ def _bounded(attack: Attack) -> str:
 
 
 def _guaranteed(document: ReplayDocument) -> list[str]:
-    """What stands against each seat, at each level that is told; seats of whom the same is true together."""
+    """The guarantee against each seat at each reported level; equal ones together."""
     sentences: list[str] = []
     ends = levels.ends(document)
     bare = (CLIPPED, None) if document.several else ()
@@ -96,7 +96,7 @@ def _guaranteed(document: ReplayDocument) -> list[str]:
 
 
 def _promised(attack: Attack) -> str:
-    """What stands against the seat of an attack, or in words that nothing does."""
+    """The guarantee against an attack's seat, or "no guarantee" in words."""
     g = attack.guarantee
     if g is None:
         return "not stated."

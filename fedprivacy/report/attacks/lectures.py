@@ -1,11 +1,11 @@
-"""What the lectures print of adversarial regularisation, beside what was measured here."""
+"""The lectures' figures of adversarial regularisation, beside our measurements."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report.attacks import strongest
-from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.blocks import Entry, Group, Value
 
 # Purchase100, in per cent: accuracy in training, in test, and of the attack.

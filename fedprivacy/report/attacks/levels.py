@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from fedprivacy.documents.attack import CLIPPED, Attack, Level
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import CLIPPED, Attack, Level
 
 CLIPPING = "clipping alone (a heuristic, no epsilon)"
 
@@ -33,12 +33,12 @@ def at(level: Level) -> str:
 
 
 def label(document: ReplayDocument, attack: Attack) -> str:
-    """What an attack is called on a page: by its name, and where several levels were played by its level."""
+    """The label of an attack on a page: its name, and its privacy level if there are several."""
     return f"{attack.name}, {name(attack.level)}" if document.several else attack.name
 
 
 def ends(document: ReplayDocument) -> list[Level]:
-    """The smallest and largest epsilon, clipping alone, no privacy: the levels that a short text tells."""
+    """The levels in short texts: smallest and largest epsilon, clipping alone, no privacy."""
     private = [level for level in document.levels if isinstance(level, float)]
     return [
         *dict.fromkeys([*private[:1], *private[-1:]]),
@@ -47,7 +47,7 @@ def ends(document: ReplayDocument) -> list[Level]:
 
 
 def terms(document: ReplayDocument) -> str:
-    """What the epsilons of labels stand with, and against whom; empty where no label has one."""
+    """The terms and observers of the epsilons in labels; empty without any."""
     if not document.several:
         return ""
     private = [attack for attack in document.attacks if attack.epsilon is not None]

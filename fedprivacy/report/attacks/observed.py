@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
-
-from fedprivacy.report import plots, svg, words
-from fedprivacy.report.attacks import figures, keys, levels
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack, Measure, Observed
+from fedprivacy.documents.attack import Attack, Measure, Observed
+from fedprivacy.documents.replay import ReplayDocument
+from fedprivacy.report import learning, svg, words
+from fedprivacy.report.attacks import figures, levels, price
 from fedprivacy.report.blocks import Block, Details, Entry, Picture, Section, Table, Text, Value
+from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series, looks
+from fedprivacy.report.charts.looks import Look
 
 SPREAD = 30  # from the first last round to the last one so many times as late: a logarithmic axis
-TOP, HEIGHT, BELOW = 40.0, 230.0, 52.0  # pixels above, of, and below the axes
-ATTACK = keys.Entry("The attack; to its left the rounds that it observed", svg.LOCAL, "-", "o")
-BOUND = keys.Entry("The most that the guarantee allows", keys.ALLOWED, keys.BOUND_LINE)
-MODEL = keys.Entry("The model when the attack ended", svg.INK, "--", "s")
+ATTACK: Look = (svg.LOCAL, "o", "")
+MODEL: Look = (svg.INK, "s", "--")
+OBSERVED = "The attack; to its left the rounds that it observed"
 Points = Sequence[tuple[Attack, Observed, Measure]]
 
 
@@ -84,13 +81,7 @@ def _terms(document: ReplayDocument, attack: Attack) -> str:
 
 
 def _picture(document: ReplayDocument, points: Points, name: str) -> Picture:
-    title = "Charts of attack accuracy and of model accuracy by the last round observed"
     where = _where(document, points[0][0])
-    alt = f"From {where}. " + " ".join(
-        f"Rounds {figures.observed(seen)}: the attack {_printed(accuracy)}, the model "
-        f"{words.accuracy(attack.model_accuracy.after)}."
-        for attack, seen, accuracy in points
-    )
     bounded = any(attack.bound.balanced_accuracy is not None for attack, _, _ in points)
     known = [
         attack.model_accuracy.after for attack, _, _ in points if attack.model_accuracy.after is not None
@@ -101,7 +92,7 @@ def _picture(document: ReplayDocument, points: Points, name: str) -> Picture:
         "right about 50 % (thin line)."
         + (" The dashed blue line is the most that the guarantee allows." if bounded else "")
         + (" Beside it the accuracy on held-out records of the attacked model at that time." if known else "")
-        + (words.cut_axis(plots.accuracy_range(known)[0]) if known else "")
+        + (words.cut_axis(looks.accuracy_range(known)[0]) if known else "")
     )
     rows = [
         (
@@ -118,11 +109,13 @@ def _picture(document: ReplayDocument, points: Points, name: str) -> Picture:
         f"What the picture shows. {_terms(document, points[0][0])}".strip(), head, rows,
         numeric=frozenset(range(len(head))),
     )  # fmt: skip
-    return Picture(
-        draw=partial(_draw, points, name, title, alt),
-        caption=f"{caption} {_terms(document, points[0][0])}".strip(),
-        tables=[table],
-    )
+    return Chart(
+        name,
+        "Charts of attack accuracy and of model accuracy by the last round observed",
+        f"{caption} {_terms(document, points[0][0])}".strip(),
+        _panels(points),
+        tables=(table,),
+    ).picture
 
 
 def _figures(document: ReplayDocument, points: Points) -> Table:
@@ -150,79 +143,41 @@ def _figures(document: ReplayDocument, points: Points) -> Table:
     return Table(f"{caption} {_terms(document, points[0][0])}".strip(), head, rows, stacked=True)
 
 
-def _draw(points: Points, name: str, title: str, alt: str, *, narrow: bool) -> str:
+def _panels(points: Points) -> tuple[Lines, ...]:
+    """The attack, and beside it the model that it attacked."""
     known = [(seen.last, attack.model_accuracy.after) for attack, seen, _ in points]
-    model = [(last, accuracy) for last, accuracy in known if accuracy is not None]
-    bound = [
-        (seen.last, attack.bound.balanced_accuracy)
+    model = tuple(Point(float(last), accuracy) for last, accuracy in known if accuracy is not None)
+    bound = tuple(
+        Point(float(seen.last), attack.bound.balanced_accuracy)
         for attack, seen, _ in points
         if attack.bound.balanced_accuracy is not None
-    ]
-    entries = [ATTACK, *([BOUND] if bound else []), *([MODEL] if model else [])]
-    head = keys.LINE * len(entries) + 12
-    tall = TOP + HEIGHT + BELOW
-    width, across = (360.0, 1) if narrow else (920.0, 2 if model else 1)
-    height = head + tall * (2 if narrow and model else 1)
-    with svg.style():
-        drawn = svg.figure(width, height)
-        keys.write(drawn, entries, 4, 2)
-        right = 16.0 if across == 1 else 460.0 + 16.0
-        axes = svg.place(drawn, 52, head + TOP, right, height - head - TOP - HEIGHT)
-        _attack(axes, points, bound)
-        if model:
-            top, left = (head + tall + TOP, 52.0) if narrow else (head + TOP, 460.0 + 52.0)
-            beside = svg.place(drawn, left, top, 16, height - top - HEIGHT)
-            _rounds(beside, points)
-            plots.accuracy_axis(beside, plots.accuracy_range([y for _, y in model]))
-            plots.heading(beside, "Accuracy of the model", shift=-48)
-            _line(beside, model, MODEL)
-        return svg.write(drawn, f"{name}-{'narrow' if narrow else 'wide'}", title, alt)
-
-
-def _attack(axes: Axes, points: Points, bound: Sequence[tuple[int, float]]) -> None:
-    _rounds(axes, points)
-    values = [figures.GUESSING, *(y for _, y in bound)]
+    )
+    marked = tuple(
+        Point(float(seen.last), measure.value, (measure.low, measure.high), since=float(seen.first))
+        for _, seen, measure in points
+    )
+    values = [figures.GUESSING, *(point.y for point in bound)]
     values += [end for _, _, measure in points for end in (measure.low, measure.high)]
     low, high = min(values), max(values)
-    plots.accuracy_axis(
-        axes, (max(0.0, math.floor(20 * low - 0.5) / 20), min(1.0, math.ceil(20 * high + 0.5) / 20))
+    shown = max(0.0, math.floor(20 * low - 0.5) / 20), min(1.0, math.ceil(20 * high + 0.5) / 20)
+    x = _rounds(points)
+    bounds = (Series(price.BOUND, price.ALLOWED, bound),) if bound else ()
+    attack = Lines(
+        x,
+        learning.accuracy("Attack accuracy (balanced)", shown, limits=shown),
+        (*bounds, Series(ATTACK, OBSERVED, marked)),
+        (Reference(figures.GUESSING),),
     )
-    plots.heading(axes, "Attack accuracy (balanced)", shift=-48)
-    axes.axhline(figures.GUESSING, color=svg.MUTED, linewidth=1.25)
-    if bound:
-        _line(axes, bound, BOUND)
-    for _, seen, measure in points:
-        axes.plot([seen.first, seen.last], [measure.value] * 2, color=ATTACK.color, linewidth=1.0, alpha=0.6)
-        axes.plot(
-            [seen.last] * 2, [measure.low, measure.high],
-            color=ATTACK.color, linewidth=1.75, marker="_", markersize=9,
-        )  # fmt: skip
-    axes.plot(
-        [seen.last for _, seen, _ in points], [measure.value for _, _, measure in points],
-        color=ATTACK.color, linestyle="", marker=ATTACK.marker, markersize=9,
-        markeredgecolor=svg.PAPER, clip_on=False, zorder=3,
-    )  # fmt: skip
+    if not model:
+        return (attack,)
+    accuracy = learning.accuracy("Accuracy of the model", [point.y for point in model])
+    return attack, Lines(x, accuracy, (Series(MODEL, "The model when the attack ended", model, width=1.75),))
 
 
-def _line(axes: Axes, points: Sequence[tuple[int, float]], look: keys.Entry) -> None:
-    axes.plot(
-        [x for x, _ in points], [y for _, y in points], color=look.color, linestyle=look.line,
-        linewidth=1.75, marker=look.marker, markeredgecolor=svg.PAPER, clip_on=False,
-    )  # fmt: skip
-
-
-def _rounds(axes: Axes, points: Points) -> None:
+def _rounds(points: Points) -> Axis:
     """The axis of rounds: logarithmic where the last ones spread so much that most would lie at its left."""
     ends = [seen.last for _, seen, _ in points]
     first, last = min(seen.first for _, seen, _ in points), max(ends)
-    if last >= SPREAD * min(ends):
-        axes.set_xscale("log")
-        axes.set_xlim(first * 0.8, last * 1.15)
-        axes.xaxis.set_minor_locator(NullLocator())
-        decades = range(math.floor(math.log10(first)), math.ceil(math.log10(last)) + 1)
-        axes.xaxis.set_major_locator(FixedLocator([10.0**power for power in decades]))
-    else:
-        axes.set_xlim(0, 1.05 * last)
-        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: words.number(x)))
-    axes.set_xlabel("Last round observed", labelpad=6)
+    log = last >= SPREAD * min(ends)
+    limits = (first * 0.8, last * 1.15) if log else (0.0, 1.05 * last)
+    return Axis("Last round observed", log=log, limits=limits, whole=not log, phrase="to round {}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
+from fedprivacy.documents.attack import Attack
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import common, words
 from fedprivacy.report.attacks import figures, levels, panel
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
+from fedprivacy.report.charts import Chart
+from fedprivacy.report.charts.roc import allowed, averaged
 
 READ_AT = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 HOW_TO_READ = (
@@ -44,15 +44,18 @@ def sections(document: ReplayDocument) -> list[Section]:
 
 def picture(document: ReplayDocument, attack: Attack, name: str) -> Picture:
     """The ROC curve and the histograms of one attack."""
-    title, label = "ROC curve on logarithmic axes, and histograms of scores", levels.label(document, attack)
+    label = levels.label(document, attack)
     terms = levels.terms(document) if attack.epsilon is not None else ""
     caption = f"{_caption(attack, label)} {terms}".strip()
-    alt = _alt_text(attack, caption)
-    return Picture(
-        draw=partial(panel.draw, attack, label, name, title, alt),
-        caption=caption,
-        tables=[*_curve(attack), *_histogram(attack)],
-    )
+    return Chart(
+        name,
+        "ROC curve on logarithmic axes, and histograms of scores",
+        caption,
+        panel.panels(attack),
+        heading=f"{label}, by {figures.seat(attack.seat)}",
+        terms=caption,
+        tables=(*_curve(attack), *_histogram(attack)),
+    ).picture
 
 
 def followed(document: ReplayDocument) -> list[Attack]:
@@ -83,34 +86,16 @@ def _allowed(attack: Attack) -> str:
     return "anything, for there is none" if bound is None else f"at most {figures.at_most(bound)}"
 
 
-def _alt_text(attack: Attack, caption: str) -> str:
-    rates = " ".join(f"At {figures.at(f'{rate:g}')} {_at_rate(attack, rate)}." for rate in (0.01, 0.1))
-    return f"{caption} {rates}"
-
-
-def _at_rate(attack: Attack, rate: float) -> str:
-    features = []
-    if attack.roc and rate * (attack.nonmembers or 0) >= panel.PER_RATE:
-        features.append(
-            f"the attack finds {figures.percent(panel.averaged(attack.roc, rate))} of the members"
-        )
-    else:
-        features.append(f"there are {figures.TOO_FEW}")
-    if attack.bound.curve:
-        features.append(f"the bound is {figures.at_most(panel.allowed(attack.bound.curve, rate), rate=True)}")
-    return words.listed(features)
-
-
 def _curve(attack: Attack) -> list[Table]:
     if not attack.roc:
         return []
     rows = []
     for rate in READ_AT:
         enough = rate * (attack.nonmembers or 0) >= panel.PER_RATE
-        text = figures.percent(panel.averaged(attack.roc, rate)) if enough else figures.TOO_FEW
+        text = figures.percent(averaged(attack.roc, rate)) if enough else figures.TOO_FEW
         bound = attack.bound.curve
-        allowed = figures.at_most(panel.allowed(bound, rate), rate=True) if bound else "no guarantee"
-        rows.append((f"{words.number(100 * rate)} %", text, allowed))
+        most = figures.at_most(allowed(bound, rate), rate=True) if bound else "no guarantee"
+        rows.append((f"{words.number(100 * rate)} %", text, most))
     runs = f", averaged over {len(attack.roc)} runs" if len(attack.roc) > 1 else ""
     caption = (
         f"Read off the curve{runs}. Its thresholds are set on the targets that it is measured on; the table "

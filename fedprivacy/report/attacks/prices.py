@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
-from fedprivacy.report import plots, words
+from fedprivacy.documents.attack import Attack
+from fedprivacy.documents.replay import ReplayDocument
+from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, levels, price
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
+from fedprivacy.report.charts import Chart, looks
 
 HOW_TO_READ = (
     "Above: AUC of each attack with its 95 % interval at each level of privacy; guessing gives 0.5 (thin "
@@ -70,8 +70,6 @@ def _paid(loose: Attack, strict: Attack) -> str:
 def _picture(document: ReplayDocument, seat: str, name: str) -> Picture:
     group = document.seats[seat]
     lines, terms = price.lines(group), levels.terms(document)
-    title = "Two charts below each other: AUC of attacks, and accuracy of the model, by epsilon"
-    alt = " ".join(_sentence_of(attack) for group in _by_level(document, seat) for attack in group)
     bounded = any(attack.bound.auc is not None for attack in group)
     bound = (
         "The dashed blue line is the most that the guarantee allows any attack."
@@ -80,25 +78,20 @@ def _picture(document: ReplayDocument, seat: str, name: str) -> Picture:
     )
     bare = [levels.at(level) for level in document.levels if not isinstance(level, float)]
     aside = f" The grey field is {words.listed(bare, 'or')}." if bare else ""
-    accuracies = [y for of, _ in price.paid_lines(lines) for y in of.values()]
-    cut = words.cut_axis(plots.accuracy_range(accuracies)[0]) if accuracies else ""
-    return Picture(
-        draw=partial(price.draw, document.levels, lines, name, title, alt),
-        caption=f"From the seat of {figures.seat(seat)}. {HOW_TO_READ}{aside}{cut} {bound} {terms}",
-        tables=[_table(document, seat, terms)],
-    )
+    accuracies = [y for paid, _, _ in price.paid_lines(lines) for y in paid.values()]
+    cut = words.cut_axis(looks.accuracy_range(accuracies)[0]) if accuracies else ""
+    return Chart(
+        name,
+        "Two charts below each other: AUC of attacks, and accuracy of the model, by epsilon",
+        f"From the seat of {figures.seat(seat)}. {HOW_TO_READ}{aside}{cut} {bound} {terms}",
+        price.panels(document.levels, lines),
+        stacked=True,
+        tables=(_table(document, seat, terms),),
+    ).picture
 
 
 def _by_level(document: ReplayDocument, seat: str) -> list[list[Attack]]:
     return [group for (who, _), group in document.cells.items() if who == seat]
-
-
-def _sentence_of(attack: Attack) -> str:
-    return (
-        f"{words.capital(levels.name(attack.level))}, {attack.name}: AUC {figures.share(attack.auc.value)} "
-        f"({figures.ends(attack.auc)}), bound {figures.at_most(attack.bound.auc)}, accuracy "
-        f"{words.accuracy(attack.model_accuracy.before)}."
-    )
 
 
 def _table(document: ReplayDocument, seat: str, terms: str) -> Table:

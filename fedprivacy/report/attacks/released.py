@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.documents.attack import Attack, Level
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, levels
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack, Level
 from fedprivacy.report.blocks import Entry, Section, Table, Value
 
 KIND = "released"
@@ -49,6 +49,6 @@ def table(document: ReplayDocument) -> tuple[Sequence[str], list[Sequence[Value]
 
 
 def _right(attack: Attack | None) -> Value:
-    """How often an attack is right."""
+    """The balanced accuracy of an attack."""
     measure = None if attack is None else attack.balanced_accuracy
     return "—" if measure is None else Entry(figures.percent(measure.value), figures.ends(measure, rate=True))

@@ -1,9 +1,12 @@
-"""The page of attacks that were played: what each seat learns, how, and what its guarantee allows."""
+"""The page of attacks: each seat's results, its method, and the bound of its guarantee."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.documents.attack import CLIPPED, Attack
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.attacks import (
@@ -21,10 +24,7 @@ from fedprivacy.report.attacks import (
     strongest,
     table,
 )
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import CLIPPED, Attack
 from fedprivacy.report.blocks import Block, Details, Page, Section, Text, Tiles
-from fedprivacy.report.documents import Arm
 from fedprivacy.report.wording import TRAINING
 
 
@@ -135,7 +135,7 @@ def _guarantees(document: ReplayDocument) -> list[Block | Details]:
 
 
 def _follows(attacks: Sequence[Attack]) -> str:
-    """How the bound of a seat follows from its guarantee, at every level; empty where there is none."""
+    """The derivation of a seat's bound from its guarantee, at every level; empty without one."""
     bounded = [attack for attack in attacks if attack.bound.auc is not None and attack.guarantee is not None]
     if not bounded:
         return ""

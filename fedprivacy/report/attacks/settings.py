@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import common, words
-from fedprivacy.report.attacks.documents import ReplayDocument
 from fedprivacy.report.blocks import Facts, Section
 
 SECTIONS = ("game", "data", "model", "training", "server", "privacy", "federation", "evaluation")
 
 
 def sections(document: ReplayDocument) -> list[Section]:
-    """What was set; no section where the document does not say."""
+    """The settings; no section if the document has none."""
     facts = [
         (words.capital(name), common.flat(part))
         for name in SECTIONS

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedprivacy.report import plots, svg, words
+from fedprivacy.documents.attack import Attack, Bound, Played
+from fedprivacy.documents.replay import ReplayDocument
+from fedprivacy.report import svg, words
 from fedprivacy.report.attacks import figures, levels
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack, Bound, Played
+from fedprivacy.report.charts.looks import LOOKS, MORE, Look
 
 SEATS = ("server", "participant", "outsider")
 # Who sees more has the attacks of those who see less, too: the final model, the global models, the updates.
@@ -25,7 +26,7 @@ CHOSEN = (
 
 @dataclass(frozen=True)
 class Reached:
-    """What one seat reaches in one arm at one epsilon.
+    """The strongest result of one seat in one arm at one epsilon.
 
     Args:
         played: The arm there.
@@ -44,7 +45,7 @@ class Reached:
 
     @property
     def hidden(self) -> bool:
-        """Whether the strongest attack cannot be told from guessing."""
+        """Whether the strongest attack does not differ from guessing."""
         return self.best is not None and not figures.from_guessing(self.best.auc)
 
     @property
@@ -72,15 +73,15 @@ def label(arm: Played) -> str:
     return f"{arm.arm}, {levels.name(arm.level)}"
 
 
-def looks(document: ReplayDocument) -> dict[str, plots.Look]:
-    """How each arm is drawn: the first of a trust model as everywhere, the others each otherwise."""
-    looks_of_arms: dict[str, plots.Look] = {}
+def looks(document: ReplayDocument) -> dict[str, Look]:
+    """The style of each arm: the trust model's usual one for its first arm, others for the rest."""
+    looks_of_arms: dict[str, Look] = {}
     taken: set[str] = set()
-    more = [*plots.MORE, (svg.DISTRIBUTED, "D", ":")]
+    more = [*MORE, (svg.DISTRIBUTED, "D", ":")]
     for arm in document.arms:
         if arm.arm in looks_of_arms:
             continue
-        color, marker, line = plots.LOOKS.get(arm.trust, plots.LOOKS["none"])
+        color, marker, line = LOOKS.get(arm.trust, LOOKS["none"])
         if arm.trust in taken:
             looks_of_arms[arm.arm] = more[(len(looks_of_arms) - len(taken)) % len(more)]
         else:
@@ -90,7 +91,7 @@ def looks(document: ReplayDocument) -> dict[str, plots.Look]:
 
 
 def promise(arm: Played, *, short: bool = False) -> str:
-    """What an arm is, in words: who adds noise, and what is protected, in full from which change."""
+    """The description of an arm: its noise, its unit, and the change that it protects from."""
     if arm.trust == "none":
         return "clipping alone, no epsilon" if arm.mechanism else "no noise"
     who = {"central": "the server adds noise", "local": "each client adds noise"}.get(arm.trust, arm.trust)
@@ -98,7 +99,7 @@ def promise(arm: Played, *, short: bool = False) -> str:
 
 
 def terms(document: ReplayDocument) -> str:
-    """What every epsilon stands with; empty without any."""
+    """The terms of every epsilon; empty without any."""
     text = words.terms([g for arm in document.arms for g in arm.guarantees])
     return f"Epsilon is that of an arm's run, at {text}, against whom it holds." if text else ""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.documents.attack import Attack, Measure
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, levels
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Attack, Measure
 from fedprivacy.report.blocks import Block, Details, Entry, Facts, Group, Section, Table, Text, Value
 
 MOST_CLASSES = 400
@@ -105,7 +105,7 @@ def _bound(attack: Attack) -> str:
 
 
 def _setting(document: ReplayDocument, attacks: Sequence[Attack]) -> Table:
-    """What each attack had to work with, and what it cost."""
+    """The resources and the cost of each attack."""
     rows = [
         (
             levels.label(document, attack),
@@ -183,7 +183,7 @@ def _score(attack: Attack, name: str) -> Value:
 
 
 def _empirical(attack: Attack) -> str:
-    """What the guesses prove about epsilon, or why they cannot."""
+    """The proved epsilon of the guesses, or the reason for none."""
     empirical = attack.empirical_epsilon
     if empirical is None:
         return ""

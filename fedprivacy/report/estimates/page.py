@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
-from fedprivacy.report import common, plots, protection, words
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.estimates import EstimatesCell, EstimatesDocument
+from fedprivacy.report import common, protection, words
 from fedprivacy.report.blocks import (
     Block,
     Details,
@@ -18,13 +19,11 @@ from fedprivacy.report.blocks import (
     Table,
     Text,
 )
-from fedprivacy.report.documents import Arm
+from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
+from fedprivacy.report.charts.axis import at_data
 from fedprivacy.report.estimates import surface
-from fedprivacy.report.estimates.documents import EstimatesCell, EstimatesDocument
-from fedprivacy.report.statistics import lines
 from fedprivacy.report.wording import ESTIMATES
 
-LOOKS = (plots.LOOKS["central"], plots.LOOKS["local"], plots.LOOKS["distributed"], *plots.MORE)
 SIMULATED = (
     "The exact minimum is known to this simulation alone; no guarantee covers those who see these losses."
 )
@@ -107,9 +106,9 @@ def _pictures(document: EstimatesDocument) -> list[Picture]:
 def _picture(
     document: EstimatesDocument, x_label: str, heading: str, place: Callable[[EstimatesCell], float | None]
 ) -> Picture | None:
-    drawn = []
+    series = []
     rows: list[tuple[str, ...]] = []
-    for index, name in enumerate(document.approaches):
+    for look, name in zip(looks.series(len(document.approaches)), document.approaches, strict=True):
         points = []
         for cell in document.fitted_cells:
             x, mean = place(cell), cell.excess.mean
@@ -118,21 +117,25 @@ def _picture(
             ends = cell.excess.interval
             rows.append((name, words.number(x), words.number(mean, 3), _interval(ends), _bound(cell)))
             if mean > 0:
-                points.append(lines.Point(x, mean, ends if ends and ends[0] > 0 else None))
+                points.append(Point(x, mean, ends if ends and ends[0] > 0 else None))
         if points:
             points.sort(key=lambda point: point.x)
-            drawn.append(lines.Line(LOOKS[index % len(LOOKS)], name, tuple(points)))
-    if not drawn:
+            series.append(Series(look, name, tuple(points)))
+    if not series:
         return None
     stands_with = words.terms([g for cell in document.cells for g in cell.guarantees])
     caption = f"{heading}, logarithmic, with the 95 % interval over noise. {SIMULATED} Epsilon stands at "
     caption += f"{stands_with}."
-    panel = lines.Panel("Excess", tuple(drawn))
-    alt = f"{heading}, a line for each of {words.listed(line.label for line in drawn)}."
-    draw = partial(lines.draw, [panel], x_label, f"excess-{x_label}", heading, alt)
+    ticks = at_data([point.x for line in series for point in line.points])
+    phrase = "at {} records" if x_label == "records" else "at epsilon {}"
+    panel = Lines(
+        Axis(x_label, log=True, ticks=ticks, phrase=phrase),
+        Axis("Excess", lambda excess: words.number(excess, 3), tick_text=words.number, log=True),
+        tuple(series),
+    )
     head = ("Approach", words.capital(x_label), "Mean excess", "95 %", "Bound")
     table = Table(caption, head, rows, numeric=frozenset({1, 2, 3, 4}))
-    return Picture(draw, caption, [table])
+    return Chart(f"excess-{x_label}", heading, caption, (panel,), tables=(table,)).picture
 
 
 def _protected(document: EstimatesDocument) -> list[protection.Protected]:

@@ -1,1 +1,1 @@
-"""The pages of statistics: what was asked, the answers with their intervals, and what privacy costs."""
+"""The pages of statistics: queries, answers with intervals, and the cost of privacy."""

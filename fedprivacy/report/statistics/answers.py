@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
-from fedprivacy.report import common, plots, words
+from fedprivacy.documents.answers import Query, Row
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.statistics import StatisticsDocument
+from fedprivacy.report import common, words
 from fedprivacy.report.blocks import Block, Details, Group, Picture, Table, Value
-from fedprivacy.report.documents import Arm
+from fedprivacy.report.charts import Chart, Dots, looks
 from fedprivacy.report.statistics import dots, figures
-from fedprivacy.report.statistics.documents import StatisticsDocument
-from fedprivacy.report.statistics.parts import Query, Row
 
 DRAWN = 40  # rows of a query that a picture has room for
 LISTED = 400  # rows of a query that a table lists
@@ -55,7 +55,7 @@ def drawn_places(kind: str, rows: Sequence[Row], most: int) -> list[int]:
 
 
 def only(kind: str, shown: int, whole: int, where: str, *, first: bool = False) -> str:
-    """A sentence where not all rows are shown; `first`: nor are all that were asked for at hand."""
+    """A sentence if not all rows are shown; `first`: only the first are stored."""
     if shown >= whole:
         return ""
     which = "Evenly spaced" if kind == "quantile" else "The largest"
@@ -74,8 +74,6 @@ def _known(query: Query) -> bool:
 
 def _picture(queries: Sequence[Query], document: StatisticsDocument, name: str) -> Picture:
     panels = [_panel(query, document.trust) for query in queries]
-    title = "Dot chart of the answers with their intervals"
-    spoken = dots.spoken(panels)
     caption = " ".join(
         [
             *_intervals(queries),
@@ -83,17 +81,20 @@ def _picture(queries: Sequence[Query], document: StatisticsDocument, name: str) 
         ]
     )
     caption += "".join(
-        only(q.kind, len(p.names), len(q.rows), "drawn") for p, q in zip(panels, queries, strict=True)
+        only(q.kind, len(p.rows), len(q.rows), "drawn") for p, q in zip(panels, queries, strict=True)
     )
-    return Picture(
-        draw=partial(dots.draw, panels, name, title, spoken),
-        caption=caption or "The answers.",
-        tables=[_table(queries)],
-    )
+    return Chart(
+        name,
+        "Dot chart of the answers with their intervals",
+        caption or "The answers.",
+        tuple(panels),
+        stacked=True,
+        tables=(_table(queries),),
+    ).picture
 
 
 def _intervals(queries: Sequence[Query]) -> list[str]:
-    """What the bars are, and what they cover."""
+    """The meaning and coverage of the bars."""
     sentences = {
         f"Bars: {confident(query)}, which covers {query.covers}."
         if query.covers
@@ -107,20 +108,20 @@ def _intervals(queries: Sequence[Query]) -> list[str]:
 
 
 def confident(query: Query) -> str:
-    """How sure its interval is."""
+    """The confidence of its interval."""
     share = "" if query.confidence is None else f"{words.number(100 * query.confidence)} % "
     return f"{share}interval"
 
 
-def _panel(query: Query, trust: str) -> dots.Panel:
+def _panel(query: Query, trust: str) -> Dots:
     rows = query.rows
     places = drawn_places(query.kind, rows, DRAWN)
-    marked = [dots.Column(plots.look(Arm(trust)), "Published answer", dict(enumerate(rows)))]
+    marked = [dots.Column(looks.look(Arm(trust)), "Published answer", dict(enumerate(rows)))]
     truths = {place: Row(row.label, row.true) for place, row in enumerate(rows) if row.true is not None}
     if truths:
         marked.append(dots.Column(dots.EXACT, TRUE, truths))
     named = {place: rows[place].label for place in places}
-    return dots.Panel(f"{query.name}: {figures.query_label(query.kind)}", query.kind, named, marked)
+    return dots.panel(f"{query.name}: {figures.query_label(query.kind)}", query.kind, named, marked)
 
 
 def _table(queries: Sequence[Query]) -> Table:
@@ -151,7 +152,7 @@ def _untold(queries: Sequence[Query]) -> Table:
 
 
 def _choices(queries: Sequence[Query]) -> Table:
-    """What was chosen, what is truly best, and what the choice is worth beside it."""
+    """The choices, the truly best ones, and the values of both."""
     rows = [
         (
             query.name,

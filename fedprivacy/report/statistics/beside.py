@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
-from fedprivacy.report import common, names, plots, words
+from fedprivacy.documents.answers import Answer, Repeats, Row
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.statistics import StatisticsComparison
+from fedprivacy.report import common, names, words
 from fedprivacy.report.blocks import Block, Details, Group, Picture, Section, Table, Value
-from fedprivacy.report.documents import Arm
+from fedprivacy.report.charts import Chart, Dots, looks
 from fedprivacy.report.statistics import dots, figures
 from fedprivacy.report.statistics.answers import CHOICES, DRAWN, LISTED, drawn_places, only
-from fedprivacy.report.statistics.documents import StatisticsComparison
-from fedprivacy.report.statistics.parts import Answer, Repeats, Row
 from fedprivacy.statistics.comparison import SHOWN
 
 EXACT = f"Exact ({figures.SIMULATION_ONLY})"
@@ -31,7 +31,7 @@ def of_comparison(document: StatisticsComparison) -> list[Section]:
     blocks: list[Block | Details] = []
     for place, group in enumerate(groups):
         panels = [_panel(document, query, epsilon) for query in group]
-        if any(panel.names and panel.columns for panel in panels):
+        if any(panel.rows and panel.series for panel in panels):
             blocks.append(_picture(document, group, panels, epsilon, f"answers-{place}"))
     if not blocks:
         return []
@@ -64,13 +64,13 @@ def _answers(
     return exact, reports_by_arm
 
 
-def _panel(document: StatisticsComparison, query: Repeats, epsilon: float | None) -> dots.Panel:
+def _panel(document: StatisticsComparison, query: Repeats, epsilon: float | None) -> Dots:
     exact, by_arm = _answers(document, query.name, epsilon)
     rows = exact.rows if exact else []
     longest = max([rows, *(answer.rows for answer in by_arm.values())], key=len)
     places = drawn_places(query.kind, rows if len(rows) == len(longest) else longest, DRAWN)
     columns = [
-        dots.Column(plots.look(arm), names.arm(arm), dict(enumerate(answer.rows)))
+        dots.Column(looks.look(arm), names.arm(arm), dict(enumerate(answer.rows)))
         for arm, answer in by_arm.items()
     ]
     if any(row.estimate is not None for row in rows):
@@ -78,31 +78,40 @@ def _panel(document: StatisticsComparison, query: Repeats, epsilon: float | None
         columns.append(dots.Column(dots.EXACT, EXACT, truths))
     known = [c for c in columns if any(row.estimate is not None for row in c.rows.values())]
     named = {place: longest[place].label for place in places}
-    return dots.Panel(f"{query.name}: {figures.query_label(query.kind)}", query.kind, named, known)
+    return dots.panel(f"{query.name}: {figures.query_label(query.kind)}", query.kind, named, known)
 
 
 def _picture(
     document: StatisticsComparison,
     queries: Sequence[Repeats],
-    panels: Sequence[dots.Panel],
+    panels: Sequence[Dots],
     epsilon: float | None,
     name: str,
 ) -> Picture:
-    title = "Dot chart of the answers under each trust model"
-    spoken = dots.spoken(panels)
-    shown = [panel for panel in panels if panel.names and panel.columns]
+    shown = tuple(panel for panel in panels if panel.rows and panel.series)
     caption = [f"The first repeat{_where(document, epsilon)}. Bars: 95 % intervals. {TRUTH}"]
-    if any(row.estimate is None for panel in shown for part in panel.columns for row in part.rows.values()):
+    if any(_unknown(document, query, epsilon) for query in queries):
         caption.append(" No mark: there is too much noise to tell.")
     for panel, query in zip(panels, queries, strict=True):
         size = _size(document, query, epsilon)
-        caption.append(only(query.kind, len(panel.names), size, "drawn", first=size >= SHOWN))
+        caption.append(only(query.kind, len(panel.rows), size, "drawn", first=size >= SHOWN))
     caption.append(_left_out([_size(document, query, epsilon) for query in queries]))
-    return Picture(
-        draw=partial(dots.draw, shown, name, title, spoken),
-        caption="".join(caption),
-        tables=[_table(document, queries, epsilon)],
-    )
+    return Chart(
+        name,
+        "Dot chart of the answers under each trust model",
+        "".join(caption),
+        shown,
+        stacked=True,
+        tables=(_table(document, queries, epsilon),),
+    ).picture
+
+
+def _unknown(document: StatisticsComparison, query: Repeats, epsilon: float | None) -> bool:
+    """Whether an arm that has some of the answer has too much noise for the rest of it."""
+    exact, by_arm = _answers(document, query.name, epsilon)
+    answers = [answer.rows for answer in (exact, *by_arm.values()) if answer is not None]
+    some = (rows for rows in answers if any(row.estimate is not None for row in rows))
+    return any(row.estimate is None for rows in some for row in rows)
 
 
 def _size(document: StatisticsComparison, query: Repeats, epsilon: float | None) -> int:
@@ -117,7 +126,7 @@ def _left_out(sizes: Sequence[int]) -> str:
 
 
 def _where(document: StatisticsComparison, epsilon: float | None) -> str:
-    """At which epsilon, with all that it stands with, and how many clients."""
+    """The epsilon with its terms, and the number of clients."""
     clients = f", {document.sizes[-1]:,} clients" if document.sizes else ""
     stands_with = words.terms(document.guarantees())
     if epsilon is None or not stands_with:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.statistics import StatisticsComparison
+from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.blocks import Block, Details, Finding, Page, Section
-from fedprivacy.report.documents import Arm
-from fedprivacy.report.parts import Guarantee
 from fedprivacy.report.statistics import beside, errors, promises, settings
-from fedprivacy.report.statistics.documents import StatisticsComparison
 from fedprivacy.report.wording import STATISTICS
 
 
@@ -68,7 +68,7 @@ def _finding(document: StatisticsComparison) -> Finding:
 
 
 def _protected(document: StatisticsComparison) -> list[protection.Protected]:
-    """What was guaranteed in each arm at each epsilon, once for all numbers of clients: the weakest."""
+    """The weakest guarantee of each arm at each epsilon, over all numbers of clients."""
     cells: dict[tuple[Arm, float | None], dict[tuple[str, float], Guarantee]] = {}
     for arm in document.arms:
         for cell in document.of(arm):

@@ -1,17 +1,18 @@
-"""How far off a comparison's answers are: over the number of clients, over epsilon, and in a table."""
+"""Errors of a comparison's answers over clients, over epsilon, and in a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
-from fedprivacy.report import common, names, plots, words
+from fedprivacy.documents.answers import HUGE, Repeats, Slope, StatisticsCell
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.statistics import StatisticsComparison
+from fedprivacy.report import common, names, words
 from fedprivacy.report.blocks import Block, Group, Picture, Section, Table, Text, Value
-from fedprivacy.report.documents import Arm
-from fedprivacy.report.statistics import figures, lines
+from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
+from fedprivacy.report.charts.axis import at_data, percent
+from fedprivacy.report.statistics import figures
 from fedprivacy.report.statistics.answers import CHOICES
-from fedprivacy.report.statistics.documents import StatisticsComparison
-from fedprivacy.report.statistics.parts import HUGE, Repeats, Slope, StatisticsCell
 
 TOGETHER = 2  # queries of the picture on top; the others have one of their own
 LINES = 10  # lines that a panel tells apart
@@ -32,7 +33,7 @@ def of_comparison(document: StatisticsComparison) -> list[Block]:
 
 
 def tables(document: StatisticsComparison) -> list[Block]:
-    """Every figure where there is no picture of it."""
+    """A table of every figure without a picture."""
     rest = [query for query in document.questions if not _drawable(document, query)]
     return [_table(document, rest)] if rest and document.cells else []
 
@@ -89,11 +90,11 @@ def _over_clients(document: StatisticsComparison) -> bool:
 
 def _drawable(document: StatisticsComparison, query: Repeats) -> bool:
     panel = _panel(document, query)
-    return panel is not None and any(len(line.points) > 1 for line in panel.lines)
+    return panel is not None and any(len(line.points) > 1 for line in panel.series)
 
 
 def _figure(document: StatisticsComparison, query: Repeats | None) -> tuple[float | None, bool]:
-    """What is drawn of a query in a cell, and whether it is a share of the repeats."""
+    """The drawn figure of a query in a cell, and whether it is a share of the repeats."""
     if query is None:
         return None, False
     if query.kind in CHOICES:
@@ -103,30 +104,41 @@ def _figure(document: StatisticsComparison, query: Repeats | None) -> tuple[floa
     return (query.error.mean if query.error else None), False
 
 
-def _panel(document: StatisticsComparison, query: Repeats) -> lines.Panel | None:
-    arms = _noisy(document)
+def _panel(document: StatisticsComparison, query: Repeats) -> Lines | None:
+    """A line for each arm over epsilon, or for each arm and epsilon over the number of clients."""
     over = _over_clients(document)
     most = _epsilons_drawn(document)
     epsilons = common.spaced(document.epsilons, most) if over and most > 1 else document.epsilons[-1:]
-    drawn = []
-    for arm in arms:
-        look = plots.look(arm)
+    series = []
+    for arm in _noisy(document):
+        color, marker, line = looks.look(arm)
         if not over:
             points = [_point(document, cell, query.name, cell.epsilon) for cell in document.of(arm)]
-            drawn.append(lines.Line(look, names.arm(arm), tuple(p for p in points if p)))
+            series.append(Series((color, marker, line), names.arm(arm), tuple(p for p in points if p)))
             continue
-        for place, epsilon in enumerate(epsilons):
+        for epsilon, (_, dashes) in zip(epsilons, looks.SHADES, strict=False):
             cells = document.of(arm, epsilon=epsilon)
             points = [_point(document, cell, query.name, cell.clients) for cell in cells]
-            style = (look[0], look[1], lines.DASHES[place])
             label = f"{names.arm(arm)}, epsilon {words.number(epsilon)}"
             label += _fitted(document, arm, query, epsilon)
-            drawn.append(lines.Line(style, label, tuple(p for p in points if p)))
-    lines_drawn = tuple(line for line in drawn if line.points)
-    if not lines_drawn:
+            series.append(Series((color, marker, dashes), label, tuple(p for p in points if p)))
+    drawn = tuple(line for line in series if line.points)
+    if not drawn:
         return None
-    heading = _heading(query, over=over)
-    return lines.Panel(heading, lines_drawn, share=query.kind in CHOICES, aside=not over)
+    share = query.kind in CHOICES
+    x_label = "Number of clients n" if over else "epsilon (smaller is more private)"
+    ticks = at_data([point.x for line in drawn for point in line.points])
+    return Lines(
+        Axis(x_label, log=True, ticks=ticks, phrase="at {} clients" if over else "at epsilon {}"),
+        Axis(
+            _heading(query, over=over),
+            figures.percent if share else figures.error,
+            tick_text=percent if share else words.number,
+            log=not share,
+            limits=(0.0, 1.0) if share else None,
+        ),
+        drawn,
+    )
 
 
 def _heading(query: Repeats, *, over: bool) -> str:
@@ -144,37 +156,36 @@ def _fitted(document: StatisticsComparison, arm: Arm, query: Repeats, epsilon: f
     return ""
 
 
-def _point(
-    document: StatisticsComparison, cell: StatisticsCell, name: str, x: float | None
-) -> lines.Point | None:
-    """What is drawn of a cell; an error of 0 has no place on a logarithmic axis."""
+def _point(document: StatisticsComparison, cell: StatisticsCell, name: str, x: float | None) -> Point | None:
+    """The drawn point of a cell; an error of 0 has no place on a logarithmic axis."""
     query = cell.query(name)
     figure, share = _figure(document, query)
     if query is None or figure is None or x is None or not 0 <= figure < HUGE or (figure == 0 and not share):
         return None
     bars = query.error.interval if query.error and not share and not _over_clients(document) else None
-    return lines.Point(x, min(figure, 1.0) if share else figure, bars)
+    return Point(x, min(figure, 1.0) if share else figure, bars)
 
 
 def _picture(document: StatisticsComparison, queries: Sequence[Repeats], name: str) -> Picture:
-    panels = [panel for query in queries if (panel := _panel(document, query)) is not None]
-    over = _over_clients(document)
+    panels = tuple(panel for query in queries if (panel := _panel(document, query)) is not None)
     stands_with = words.terms(document.guarantees())
-    x_label = "Number of clients n" if over else "epsilon (smaller is more private)"
-    title = f"Line charts of errors against {'the number of clients' if over else 'epsilon'}"
-    spoken = f"At {stands_with or 'no guarantee'}. " + " ".join(_sentence_of(panel) for panel in panels)
-    return Picture(
-        draw=partial(lines.draw, panels, x_label, name, title, spoken),
-        caption=_caption(document, panels, stands_with) + _never_off(document, queries),
-        tables=[_table(document, queries)],
-    )
+    over = "the number of clients" if _over_clients(document) else "epsilon"
+    return Chart(
+        name,
+        f"Line charts of errors against {over}",
+        _caption(document, panels, stands_with) + _never_off(document, queries),
+        panels,
+        stacked=True,
+        terms=f"At {stands_with or 'no guarantee'}.",
+        tables=(_table(document, queries),),
+    ).picture
 
 
-def _caption(document: StatisticsComparison, panels: Sequence[lines.Panel], stands_with: str) -> str:
-    sentences = ["Shares of the repeats."] if any(panel.share for panel in panels) else []
-    if not all(panel.share for panel in panels):
+def _caption(document: StatisticsComparison, panels: Sequence[Lines], stands_with: str) -> str:
+    sentences = [] if all(panel.y.log for panel in panels) else ["Shares of the repeats."]
+    if any(panel.y.log for panel in panels):
         sentences.append("Logarithmic axes; an error of exactly 0 is in the table alone.")
-    if any(point.interval for panel in panels for line in panel.lines for point in line.points):
+    if any(point.interval for panel in panels for line in panel.series for point in line.points):
         sentences.append(f"Bars: {document.interval}." if document.interval else "Bars: intervals.")
     if _over_clients(document):
         if document.slopes:
@@ -206,19 +217,8 @@ def _some_error(document: StatisticsComparison, arm: Arm, name: str) -> bool:
 
 
 def _epsilons_drawn(document: StatisticsComparison) -> int:
-    """How many epsilons each arm has a line for."""
-    return max(1, min(len(lines.DASHES), LINES // max(1, len(_noisy(document)))))
-
-
-def _sentence_of(panel: lines.Panel) -> str:
-    """A panel in words: the ends of its lines."""
-    parts = []
-    for line in panel.lines:
-        first, last = line.points[0], line.points[-1]
-        shown = figures.percent if panel.share else figures.error
-        ends = (f"{shown(point.y)} at {words.number(point.x)}" for point in (first, last))
-        parts.append(f"{line.label}: {', '.join(ends)}")
-    return f"{panel.heading}. {'; '.join(parts)}."
+    """The number of epsilons with a line in each arm."""
+    return max(1, min(len(looks.SHADES), LINES // max(1, len(_noisy(document)))))
 
 
 def _table(document: StatisticsComparison, queries: Sequence[Repeats]) -> Table:
@@ -237,7 +237,7 @@ def _table(document: StatisticsComparison, queries: Sequence[Repeats]) -> Table:
         for each in queries
         for cell in document.cells
     ):
-        caption += " Told: how many answers could be told; errors are of those alone."
+        caption += " Released: the share of answers with an estimate; errors are of those alone."
     stands_with = words.terms(document.guarantees())
     if stands_with:
         caption += f" Epsilon stands at {stands_with}, against the observers named below."
@@ -252,7 +252,7 @@ def _row(cell: StatisticsCell, query: Repeats) -> Sequence[Value]:
         "—" if cell.clients is None else f"{cell.clients:,}",
         "—" if cell.repeats is None else f"{cell.repeats:,}",
         figures.error(query.error.mean if query.error else None)
-        + (f"\n({figures.percent(query.told)} told)" if _some_untold(query) else ""),
+        + (f"\n({figures.percent(query.told)} released)" if _some_untold(query) else ""),
         "—" if ends is None else f"{figures.error(ends[0])} to {figures.error(ends[1])}",
         figures.error(query.rmse),
         figures.percent(query.covered),

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fedprivacy.documents.answers import Bound, Query, Repeats, Row
 from fedprivacy.report import common, names, words
-from fedprivacy.report.statistics.parts import Bound, Query, Repeats, Row
 
 SIMULATION_ONLY = "simulation only"
 UNKNOWN = "cannot be told"
@@ -61,7 +61,7 @@ def interval(kind: str, ends: tuple[float, float] | None) -> str:
 
 
 def estimate(kind: str, row: Row) -> str:
-    """An estimate, or that there is too much noise for one."""
+    """An estimate, or the statement that noise hides it."""
     return UNKNOWN if row.estimate is None else value(kind, row.estimate)
 
 
@@ -80,7 +80,7 @@ def percent(share: float | None) -> str:
 
 
 def query_label(kind: str) -> str:
-    """What a query asks for."""
+    """The description of a query."""
     return ASKED.get(kind, kind)
 
 
@@ -121,7 +121,7 @@ def mechanism(query: Query | Repeats, trust: str) -> str:
 
 
 def promise(bound: Bound | None) -> str:
-    """What a mechanism promises."""
+    """The error bound of a mechanism."""
     if bound is None:
         return "—"
     odds = "" if bound.probability is None else f", with probability {chance(bound.probability)}"
@@ -129,7 +129,7 @@ def promise(bound: Bound | None) -> str:
 
 
 def chance(probability: float) -> str:
-    """How likely a promise is kept, rounded down: what is not certain is never called so.
+    """The probability of a bound, rounded down so that only 1 reads as certain.
 
     >>> chance(0.95), chance(0.9999546)
     ('95 %', '99.9954 %')
@@ -143,7 +143,7 @@ def chosen(kind: str, choice: Any) -> str:
 
 
 def worth(score: float | None, scored: str | None) -> str:
-    """What a choice is worth, with its unit.
+    """The value of a choice, with its unit.
 
     >>> worth(9120.0, "revenue"), worth(None, None)
     ('9,120 (revenue)', '—')

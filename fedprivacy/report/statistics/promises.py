@@ -1,15 +1,15 @@
-"""What mechanisms promise of their whole answer, and what the repeats kept of it."""
+"""Error bounds of whole answers, and the share of repeats within them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from fedprivacy.documents.answers import Repeats
+from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Group, Section, Table, Value
 from fedprivacy.report.statistics import figures
 from fedprivacy.report.statistics.answers import CHOICES
-from fedprivacy.report.statistics.documents import StatisticsComparison
-from fedprivacy.report.statistics.parts import Repeats
 
 Row = Callable[[Repeats], tuple[str, ...]]
 CHOSEN = (
@@ -21,7 +21,7 @@ TRUTH = "Only this simulation knows what is true, and no guarantee covers those 
 
 
 def of_comparison(document: StatisticsComparison) -> list[Section]:
-    """How often choices were right and what they lost; largest errors beside the promised bound."""
+    """Shares of best choices with their losses, and largest errors beside their bounds."""
     choices = [query for query in document.questions if query.kind in CHOICES]
     bounded = [
         query
@@ -88,7 +88,7 @@ def _bounded(query: Repeats) -> tuple[str, ...]:
 
 
 def _observed_errors(query: Repeats) -> tuple[str, str]:
-    """What was promised with which probability, and the share of the repeats that kept it."""
+    """Each bound with its probability, and the share of the repeats within it."""
     if query.bound is None:
         return "—", "—"
     chance = query.bound.probability

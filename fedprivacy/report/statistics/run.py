@@ -1,13 +1,13 @@
-"""The page of one statistics run: what was asked, the answers, and what is guaranteed to whom."""
+"""The page of one statistics run: queries, answers, and guarantees for each observer."""
 
 from __future__ import annotations
 
+from fedprivacy.documents.answers import Query
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.statistics import StatisticsDocument
 from fedprivacy.report import common, protection, stopped, words
 from fedprivacy.report.blocks import Block, Details, Finding, Page, Section, Table, Text, Tiles
-from fedprivacy.report.documents import Arm
 from fedprivacy.report.statistics import answers, figures, settings
-from fedprivacy.report.statistics.documents import StatisticsDocument
-from fedprivacy.report.statistics.parts import Query
 from fedprivacy.report.wording import STATISTICS
 
 SAID = 4  # answers that the sentence on top names
@@ -57,7 +57,7 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
 
 
 def _shuffled(document: StatisticsDocument) -> list[Section]:
-    """What answers would cost behind a shuffler; no section where that was not asked for."""
+    """The cost of the answers behind a shuffler; no section unless requested."""
     shuffled = document.privacy.shuffled
     if shuffled is None or not shuffled.holds:
         return []

@@ -1,15 +1,15 @@
-"""What was asked with which settings, by which mechanism and with how much noise."""
+"""Queries with their settings, mechanisms and amounts of noise."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fedprivacy.documents.envelope import Arm, Document
+from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Facts, Group, Section, Table, Value
-from fedprivacy.report.documents import Arm, Document
 from fedprivacy.report.statistics import figures
-from fedprivacy.report.statistics.documents import StatisticsComparison, StatisticsDocument
 
 HEADING = "How each query was asked"
 AN_ANSWER = "An epsilon an answer is what this query costs a client alone."
@@ -22,7 +22,7 @@ def queries_of(document: Document) -> Mapping[str, Any]:
 
 
 def queries(document: StatisticsDocument) -> list[Section]:
-    """What a run asked, by which mechanism with how much noise, and what that promises."""
+    """The queries of a run, with mechanism, noise and error bound."""
     if not document.queries:
         return []
     rows = [
@@ -46,7 +46,7 @@ def of_run(document: StatisticsDocument) -> list[Section]:
 
 
 def of_comparison(document: StatisticsComparison) -> list[Section]:
-    """What was asked, and for each arm its mechanism at each epsilon; then the data."""
+    """The queries, the mechanism of each arm at each epsilon, and the data."""
     shown = []
     rows: list[Sequence[Value] | Group] = []
     for query in document.questions:
@@ -92,7 +92,7 @@ def _facts(document: Document, leave_out: Sequence[str] = ()) -> list[tuple[str,
 
 
 def _mechanisms(document: StatisticsComparison, arm: Arm, name: str) -> tuple[str, str]:
-    """What is done to the answers of one query, and the mechanism with its noise, a line for each epsilon."""
+    """The processing of a query's answers, with mechanism and noise, a line for each epsilon."""
     lines, does = [], None
     for cell in document.of(arm):
         query = cell.query(name)

@@ -1,4 +1,4 @@
-"""The attack scenario: a federated run, a membership game, and the attacks that play it."""
+"""The attack scenario: a federated run, a membership game, and its attacks."""
 
 from __future__ import annotations
 

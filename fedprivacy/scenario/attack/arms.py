@@ -9,9 +9,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fedprivacy.errors import Finding, KeyPath
+from fedprivacy.io.rules import broken_rules
 from fedprivacy.io.toml_text import dotted, literal
-from fedprivacy.scenario.attack.checks import between
+from fedprivacy.scenario.attack.rules import ARMS_RULES, between
 from fedprivacy.scenario.attack.sections import Attack, GameSettings
+from fedprivacy.scenario.attack.values import GameValues
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.cells import overlaid
 from fedprivacy.scenario.changes import Tables
@@ -38,12 +40,12 @@ class Arm(Section):
 
     @property
     def laid(self) -> dict[KeyPath, Any]:
-        """What is laid over the scenario, the game apart."""
+        """The overrides of the scenario, without the game."""
         return {(part, key): value for part in OVERLAID for key, value in getattr(self, part).items()}
 
     @property
     def tables(self) -> Tables:
-        """As it stands in a file."""
+        """The tables of a file."""
         return {part: dict(keys) for part in (*OVERLAID, "game") if (keys := getattr(self, part))}
 
 
@@ -68,7 +70,7 @@ class Played:
 
 
 def epsilons_of(run: Scenario, arm: Arm, game: GameSettings) -> tuple[float | None, ...]:
-    """At which epsilons an arm is played; None for its own privacy, whatever that is."""
+    """The epsilons of an arm; None for its own privacy."""
     trust = arm.privacy.get("trust", run.privacy.trust)
     fixed = trust == "none" or {"epsilon", "noise_multiplier"} & set(arm.privacy)
     return (None,) if fixed or not game.epsilons else game.epsilons
@@ -77,7 +79,7 @@ def epsilons_of(run: Scenario, arm: Arm, game: GameSettings) -> tuple[float | No
 def game_in_arm(
     run: Scenario, game: GameSettings, attacks: Mapping[str, Attack], arm: Arm, epsilon: float | None
 ) -> Played | list[Finding]:
-    """One arm at one epsilon, or why it cannot be played.
+    """One arm at one epsilon, or the reason why it is impossible.
 
     Args:
         run: The scenario without its game.
@@ -116,10 +118,7 @@ def inspect_arms(
     run: Scenario, game: GameSettings, attacks: Mapping[str, Attack], arms: Mapping[str, Arm]
 ) -> Iterator[Finding]:
     """All that is wrong with the arms, where the rest of the scenario is valid by itself."""
-    for key in ("clipped", "unprotected"):
-        if getattr(game, key):
-            what = "has no effect beside [arms.NAME]"
-            yield Finding(("game", key), what, 'Remove it, and add an arm with privacy.trust = "none".')
+    yield from broken_rules(ARMS_RULES, GameValues(run, game, attacks))
     used: set[str] = set()
     refused: dict[str, Finding] = {}
     reported: set[tuple[KeyPath, str]] = set()
@@ -149,7 +148,7 @@ def inspect_arms(
 
 
 def _here(finding: Finding, name: str, arm: Arm) -> Finding:
-    """A finding about an arm, told at the key of the arm that it is about, or at the arm."""
+    """Moves a finding about an arm to the arm's key, or to the arm."""
     if finding.path[:2] in arm.laid or (finding.path[:1] == ("game",) and finding.path[-1] in arm.game):
         return replace(finding, path=("arms", name, *finding.path))
     shown = f" = {finding.shown}" if finding.shown else ""

@@ -10,7 +10,7 @@ from fedprivacy.scenario.attack.sections import Ascent, Attack, Passive, Release
 
 @dataclass(frozen=True)
 class Branch:
-    """Rounds that are played once, and the attacks that are judged by them.
+    """Rounds that run once, and the attacks scored on them.
 
     Args:
         names: The attacks: a single active one, the passive ones that see the same rounds, or those on the
@@ -34,7 +34,7 @@ class Branch:
 
     @property
     def silent(self) -> bool:
-        """Whether nobody is asked anything, since the trained model is all that is looked at."""
+        """Whether the branch sends no requests and reads the trained model only."""
         return isinstance(self.attack, Released)
 
 
@@ -61,7 +61,7 @@ def seat_of(attack: Passive) -> str:
 
 
 def _shared(name: str, attack: Attack) -> str:
-    """What the attacks of one branch have in common; no name of an attack has a slash or a space."""
+    """The key that the attacks of a branch share; names of attacks have no slash or space."""
     if isinstance(attack, Passive):
         return f"/{seat_of(attack)}"
     return _references(attack) if isinstance(attack, Released) else name

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario.attack.arms import ARM, Arm, Played, epsilons_of, game_in_arm, inspect_arms
-from fedprivacy.scenario.attack.checks import between
+from fedprivacy.scenario.attack.rules import RULES_OF_VARIANTS, between
 from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings
-from fedprivacy.scenario.cells import Corner, cell, inspect_cells
+from fedprivacy.scenario.attack.values import GameValues
+from fedprivacy.scenario.cells import Corner, cell
 from fedprivacy.scenario.changes import Tables
+from fedprivacy.scenario.extended_scenario import ExtendedScenario
 from fedprivacy.scenario.findings import Places, refuse
 from fedprivacy.scenario.inspection import inspect
-from fedprivacy.scenario.kinds import KINDS
+from fedprivacy.scenario.kinds import Kind
 from fedprivacy.scenario.scenario import Scenario
-from fedprivacy.scenario.validation import Inspection, SectionReader
-
-_SECTIONS = {**KINDS, "game": GAME, "attacks": ATTACK, "arms": ARM}
-_OWN = ("game", "attacks", "arms")
+from fedprivacy.scenario.validation import SectionReader
 
 
-class AttackScenario(Scenario):
+class AttackScenario(ExtendedScenario):
     """A run, the game that is played on it, and who plays: frozen, complete, and valid as a whole.
 
     A variant, which is played in one arm, has its name, and says which attacks cannot be had there, and why.
     """
 
+    extra: ClassVar[Mapping[str, Kind]] = {"game": GAME, "attacks": ATTACK, "arms": ARM}
     game: GameSettings
     attacks: dict[str, Attack]
     arms: dict[str, Arm] = Field(default_factory=dict)
@@ -37,27 +37,27 @@ class AttackScenario(Scenario):
     skipped: dict[str, str] = Field(default_factory=dict)
 
     @classmethod
-    def inspect(cls, tables: Tables) -> Inspection:
-        """Returns the valid parts of the tables of a file, and every mistake in them."""
-        training = {key: value for key, value in tables.items() if key not in _OWN}
-        whole = inspect(training)
-        reader = SectionReader(_SECTIONS)
+    def read_extra(cls, reader: SectionReader, tables: Tables) -> None:
+        """Reads the game, the attacks and the arms."""
         reader.read_sections(tables, {"game": GAME})
         absent = Finding(("attacks",), "no attack", 'Add [attacks.NAME] with kind = "passive", say.')
         reader.read_named(tables, "attacks", ATTACK, absent)
         reader.read_named(tables, "arms", ARM, None)
-        findings = [*whole.findings, *inspect_cells(training, whole), *reader.findings]
-        if not findings:
-            run, (game, attacks, arms) = Scenario(**whole.parts), (reader.parts[name] for name in _OWN)
-            if arms:
-                findings += inspect_arms(run, game, attacks, arms)
-            else:
-                findings += [*_variants(training, run, game), *between(run, game, attacks)]
-        return Inspection(whole.parts | reader.parts, findings)
+
+    @classmethod
+    def between(cls, training: Tables, run: Scenario, parts: Mapping[str, Any]) -> Iterator[Finding]:
+        """Returns the mistakes between the run, the game, the attacks and the arms."""
+        game, attacks, arms = (parts[name] for name in cls.extra)
+        if arms:
+            yield from inspect_arms(run, game, attacks, arms)
+        else:
+            yield from RULES_OF_VARIANTS.findings(GameValues(run, game, attacks))
+            yield from _variants(training, run, game)
+            yield from between(run, game, attacks)
 
     @property
     def variants(self) -> list[Self]:
-        """The scenarios that are played, each with one privacy: every arm at every epsilon.
+        """The scenarios to run, each with one privacy level: every arm at every epsilon.
 
         Without arms the scenario's own at every epsilon, with clipping alone, and with none.
         """
@@ -65,7 +65,7 @@ class AttackScenario(Scenario):
             return [self._in_arm(*outcome) for outcome in self._games()]
         game = self.game.model_copy(update={"epsilons": (), "clipped": False, "unprotected": False})
         results = []
-        plain = self._plain
+        plain = self.plain
         for trust, epsilon, clipped in _levels(self, self.game):
             run = plain.cell(trust, epsilon, self.seed, clipped=clipped)
             parts = {key: getattr(run, key) for key in Scenario.model_fields if key != "compare"}
@@ -73,13 +73,9 @@ class AttackScenario(Scenario):
         single = [] if self.game.epsilons else [self.model_copy(update={"game": game})]
         return single + results
 
-    @property
-    def _plain(self) -> Scenario:
-        return Scenario(**{key: getattr(self, key) for key in Scenario.model_fields})
-
     def _games(self) -> Iterator[tuple[str, Played]]:
         """Every arm at every epsilon, with the arm's name."""
-        run = self._plain
+        run = self.plain
         for name, arm in self.arms.items():
             for epsilon in epsilons_of(run, arm, self.game):
                 outcome = game_in_arm(run, self.game, self.attacks, arm, epsilon)
@@ -96,7 +92,7 @@ class AttackScenario(Scenario):
 
     @property
     def label(self) -> str:
-        """What tells a variant from others, in a few words: its arm, if it is of one, and its privacy."""
+        """The short label of a variant: its arm, if any, and its privacy."""
         return f"{self.arm}, {self.privacy_label}" if self.arm else self.privacy_label
 
     @property
@@ -114,20 +110,19 @@ class AttackScenario(Scenario):
         """The rounds before the attack."""
         return self.server.rounds if self.game.warm_up is None else self.game.warm_up
 
-    def tables(self) -> dict[str, Any]:
-        """The scenario as plain tables, in the order of a file."""
-        tables = super().tables()
+    def extra_tables(self) -> dict[str, Any]:
+        """Returns the game, the attacks and, where there are any, the arms as plain tables."""
         dumped = self.model_dump(mode="json", exclude_none=True)
-        game, attacks = dumped["game"], dumped["attacks"]
-        game = {key: value for key, value in game.items() if value != []}
-        named = {name: {"kind": attack["kind"], **attack} for name, attack in attacks.items()}
-        arms = {"arms": {name: arm.tables for name, arm in self.arms.items()}} if self.arms else {}
-        plain = {key: tables[key] for key in tables if key not in _OWN}
-        return {**plain, "game": game, "attacks": named, **arms}
+        arms = {name: arm.tables for name, arm in self.arms.items()}
+        return {
+            "game": {key: value for key, value in dumped["game"].items() if value != []},
+            "attacks": {name: ATTACK.tag_first(attack) for name, attack in dumped["attacks"].items()},
+            **({"arms": arms} if arms else {}),
+        }
 
 
 def _levels(run: Scenario, game: GameSettings) -> Iterator[tuple[Any, float | None, bool]]:
-    """Of the runs that the game asks for beside the scenario's own: trust, epsilon, whether it only clips."""
+    """The additional runs of the game: trust, epsilon, and whether they only clip."""
     yield from ((run.privacy.trust, epsilon, False) for epsilon in game.epsilons)
     if game.clipped:
         yield "none", None, True
@@ -136,12 +131,9 @@ def _levels(run: Scenario, game: GameSettings) -> Iterator[tuple[Any, float | No
 
 
 def _variants(training: Tables, run: Scenario, game: GameSettings) -> Iterator[Finding]:
-    """What is wrong with the runs that the game asks for."""
-    for key in ("epsilons", "clipped", "unprotected"):
-        if getattr(game, key) and run.privacy.trust == "none":
-            remedy = 'Remove it, or set privacy.trust = "local" or "central".'
-            yield Finding(("game", key), 'has no effect with privacy.trust = "none"', remedy)
-            return
+    """The problems of the runs that the game adds."""
+    if run.privacy.trust == "none":
+        return  # which has no others
     for trust, epsilon, clipped in _levels(run, game):
         key = "epsilons" if epsilon else "clipped" if clipped else "unprotected"
         for finding in inspect(cell(training, Corner(trust, clipped=clipped), epsilon)).findings:

@@ -91,7 +91,7 @@ class Passive(_Attack):
         return range(self.skip, self.skip + self.rounds * self.every, self.every)
 
     def rounds_taken(self, targets: int) -> int:
-        """How many rounds it takes; from a participant's seat one more shows what the last has made."""
+        """The number of its rounds; a participant needs one more to see the last result."""
         return self.watched[-1] + 1 + (self.seat == "participant")
 
 
@@ -124,7 +124,7 @@ class Ascent(_Attack):
     )
 
     def rounds_taken(self, targets: int) -> int:
-        """How many rounds it takes; a participant ascends in one and watches in the next."""
+        """The number of its rounds; a participant ascends in one and observes in the next."""
         turns = math.ceil(targets / self.targets_per_round)
         return 2 * turns + 1 if self.seat == "participant" else turns
 

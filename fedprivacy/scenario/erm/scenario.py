@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.base_scenario import BaseScenario
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.erm import checks
+from fedprivacy.scenario.erm import rules
 from fedprivacy.scenario.erm import sections as s
 from fedprivacy.scenario.erm.sections import APPROACH, KINDS
-from fedprivacy.scenario.findings import Places, refuse
+from fedprivacy.scenario.erm.values import records_of
 from fedprivacy.scenario.kinds import HEAD
 from fedprivacy.scenario.validation import Inspection, SectionReader
 
@@ -33,11 +33,9 @@ class ErmScenario(BaseScenario):
     federation: s.Federation
     study: s.Study
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        parts = {name: getattr(self, name) for name in (*KINDS, "approaches")}
-        refuse(checks.findings(parts), Places())
-        return self
+    def conflicts(self) -> list[Finding]:
+        """Returns the mistakes between the sections, each of which is valid by itself."""
+        return rules.findings({name: getattr(self, name) for name in (*KINDS, "approaches")})
 
     @classmethod
     def inspect(cls, tables: Tables) -> Inspection:
@@ -48,21 +46,21 @@ class ErmScenario(BaseScenario):
         kinds = ", ".join(map(literal, APPROACH.variants))
         absent = Finding(("approaches",), "no approach", f"Add [approaches.NAME] with kind = one of {kinds}.")
         reader.read_named(tables, "approaches", APPROACH, absent)
-        return Inspection(reader.parts, [*reader.findings, *checks.findings(reader.parts)])
+        return Inspection(reader.parts, [*reader.findings, *rules.findings(reader.parts)])
 
     @property
     def population(self) -> int:
         """The number of records."""
-        count = checks.records_of(self.data)
+        count = records_of(self.data)
         assert count is not None  # a valid scenario has some
         return count
 
     def tables(self) -> dict[str, Any]:
         """The scenario as plain tables, in the order of a file."""
         tables: dict[str, Any] = self.model_dump(mode="json", exclude_none=True)
-        tables["data"] = {"name": tables["data"]["name"], **tables["data"]}
+        tables["data"] = KINDS["data"].tag_first(tables["data"])
         tables["approaches"] = {
-            name: {"kind": table["kind"], **table} for name, table in tables["approaches"].items()
+            name: APPROACH.tag_first(table) for name, table in tables["approaches"].items()
         }
         order = ("data", "objective", "approaches", "privacy", "federation", "study")
         return {key: tables[key] for key in [*HEAD.keys(), *order]}

@@ -54,7 +54,7 @@ class NpzRecords(Section):
 
 
 class Objective(Section):
-    """What is minimised: the mean loss, and lambda/2 times the squared norm of theta."""
+    """The objective: the mean loss plus lambda/2 times the squared norm of theta."""
 
     loss: Literal["logistic", "huber-svm", "squared"] = Field(
         "logistic", description="The loss of a record, of its prediction x.theta."
@@ -153,7 +153,7 @@ class Grid(_Approach):
 
 
 class Federation(Section):
-    """How silos are spread over hosts."""
+    """The distribution of silos over hosts."""
 
     hosts: int = Field(1, ge=1, le=10**4, description="The number of logical hosts of the silos.")
     timeout: float = Field(

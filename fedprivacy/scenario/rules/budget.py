@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from fedprivacy.io.rules import Entry, First, Rule
+from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.scenario.delta import DELTA_IS_RESOLVED, LEAST_DELTA
 from fedprivacy.scenario.values import Values
 
@@ -18,9 +19,8 @@ def _gives(v: Values) -> tuple[bool, bool]:
 
 
 def _delta_is_large(v: Values) -> bool:
-    # With delta = 1/n a mechanism may publish one client, or record, in full and still keep the guarantee.
     delta = v["privacy.delta"]
-    return delta is not None and not LEAST_DELTA <= delta < 1 / (v.units[0] or 1)
+    return delta is not None and (not delta >= LEAST_DELTA or publishes_one(delta, v.units[0] or 1))
 
 
 def _delta_bound(v: Values) -> str:

@@ -15,7 +15,7 @@ from fedprivacy.errors import Finding, KeyPath
 from fedprivacy.io.rules import Check, Entry, Rule, exceeds
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.data import KEYS_OF, Npz, foreign_keys
-from fedprivacy.scenario.values import Values, used_columns
+from fedprivacy.scenario.values import MADE, Values, used_columns
 from fedprivacy.scenario.words import missing
 
 MAX_NUMBERS = 10**10  # of a data array: 40 GB as float32
@@ -149,12 +149,13 @@ def _alike(first: tuple[float, ...], other: tuple[float, ...]) -> tuple[tuple[fl
 
 
 def _user_column_missing(v: Values) -> bool:
-    return (v["data.name"], v["data.partition"]) == ("flwr-datasets", "by-user") and not v.given("data.user")
+    by_user = v["data.partition"] == "by-user"
+    return v["data.name"] in MADE and by_user and not v.given("data.user")
 
 
 def _has_no_users(v: Values) -> bool:
     name = v["data.name"]
-    known = name is not None and name != "flwr-datasets" and not (name == "npz" and v.facts is None)
+    known = name is not None and name not in MADE and not (name == "npz" and v.facts is None)
     return known and v["data.partition"] == "by-user" and (v.facts is None or v.facts.users is None)
 
 
@@ -194,7 +195,7 @@ DATA_RULES: tuple[Entry[Values], ...] = (
     Rule(
         "data.partition",
         _user_column_missing,
-        "no column says whose a record is",
+        "no column names the owner of a record",
         "Name it: user = ...",
     ),
     Rule(

@@ -14,4 +14,5 @@ def of_plan(rule: Rule[Terms]) -> Rule[Values]:
         lambda v: rule.is_broken(v.terms),
         lambda v: rule.problem_of(v.terms),
         lambda v: rule.remedy_of(v.terms),
+        rule.shown,
     )

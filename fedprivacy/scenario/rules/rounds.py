@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from fedprivacy.io.rules import Entry, First, Rule, exceeds
-from fedprivacy.mechanisms.combinations import COHORTS_COME_APART, LOCAL_ANSWERS_ARE_SEEN
+from fedprivacy.mechanisms.combinations import (
+    COHORT_WITHIN_POPULATION,
+    COHORTS_COME_APART,
+    LOCAL_ANSWERS_ARE_SEEN,
+)
 from fedprivacy.scenario.rules.plan import of_plan
 from fedprivacy.scenario.values import Values
 
 MIN_RATE = 1e-12
 
 ROUND_RULES: tuple[Entry[Values], ...] = (
-    First(
-        Rule(
-            "sampling.cohort",
-            lambda v: exceeds(v["sampling.cohort"], v.population),
-            lambda v: f"larger than the population of {v.population} clients",
-            lambda v: f'At most {v.population}, or sampling name = "all" for everyone.',
-        ),
-        of_plan(COHORTS_COME_APART),
-    ),
+    First(of_plan(COHORT_WITHIN_POPULATION), of_plan(COHORTS_COME_APART)),
     Rule(
         "federation.hosts",
         lambda v: exceeds(v["federation.hosts"], v.population),

@@ -1,4 +1,4 @@
-"""The statistics scenario: what is asked of clients, in place of a model that they train."""
+"""The statistics scenario: queries to clients instead of a model to train."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose answers are asked for: made-up people with a known truth, or a table that the user brings."""
+"""The data of queries: synthetic people with a known truth, or a table of the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the data of a statistics scenario say of themselves, their records unread."""
+"""Facts of a statistics scenario's data, without reading records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def columns_of(data: Data) -> tuple[str, ...]:
 
 
 def number_of_clients(data: Data) -> int | None:
-    """The number of clients; None where the data name no users and users are asked for.
+    """The number of clients; None if users are the clients and the data name none.
 
     Raises:
         ScenarioError: the file cannot be used.

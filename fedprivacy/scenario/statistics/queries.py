@@ -1,4 +1,4 @@
-"""What is asked: a class for each kind of query. Bounds, grids and categories are public."""
+"""The kinds of queries, one class each. Bounds, grids and categories are public."""
 
 from __future__ import annotations
 

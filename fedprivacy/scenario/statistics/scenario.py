@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
-from pydantic import model_validator
+from collections.abc import Iterator
+from typing import Any
 
 from fedprivacy.errors import Finding, ScenarioError
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.base_scenario import BaseScenario
 from fedprivacy.scenario.changes import Tables, lay
-from fedprivacy.scenario.findings import Places, refuse
 from fedprivacy.scenario.kinds import HEAD, Kind
 from fedprivacy.scenario.sections import Trust
-from fedprivacy.scenario.statistics import checks
+from fedprivacy.scenario.statistics import rules
 from fedprivacy.scenario.statistics.data import Data
 from fedprivacy.scenario.statistics.facts import columns_of, number_of_clients
 from fedprivacy.scenario.statistics.queries import QUERIES, Query
@@ -26,7 +24,7 @@ NOT_LOCAL = ("add-remove", "zero-out")  # the server sees who answers
 
 
 class Statistics(BaseScenario):
-    """What is asked of whom, under which privacy: frozen, complete, and valid as a whole."""
+    """A complete, frozen statistics scenario that is valid as a whole."""
 
     data: Data
     queries: dict[str, Query]
@@ -34,11 +32,10 @@ class Statistics(BaseScenario):
     federation: Federation
     compare: Compare
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def conflicts(self) -> Iterator[Finding]:
+        """Returns the mistakes between the sections, each of which is valid by itself."""
         parts = {name: getattr(self, name) for name in ("data", "queries", "privacy", "compare")}
-        refuse(checks.findings(parts, columns_of(self.data), number_of_clients(self.data)), Places())
-        return self
+        return rules.findings(parts, columns_of(self.data), number_of_clients(self.data))
 
     @classmethod
     def inspect(cls, tables: Tables) -> Inspection:
@@ -58,7 +55,7 @@ class Statistics(BaseScenario):
                 wrong = [
                     Finding(("data", "path"), problem.what, problem.remedy) for problem in error.problems
                 ]
-        between = checks.findings(reader.parts, columns, clients)
+        between = rules.findings(reader.parts, columns, clients)
         return Inspection(reader.parts, [*reader.findings, *wrong, *between])
 
     @property
@@ -72,11 +69,8 @@ class Statistics(BaseScenario):
         """The scenario as plain tables, in the order of a file."""
         tables: dict[str, Any] = self.model_dump(mode="json", exclude_none=True)
         for section, kind in KINDS.items():
-            if kind.tag:  # first what the section is, then its settings
-                tables[section] = {kind.tag: tables[section][kind.tag], **tables[section]}
-        tables["queries"] = {
-            name: {"kind": query["kind"], **query} for name, query in tables["queries"].items()
-        }
+            tables[section] = kind.tag_first(tables[section])
+        tables["queries"] = {name: QUERY.tag_first(query) for name, query in tables["queries"].items()}
         tables["compare"] = {key: value for key, value in tables["compare"].items() if value != []}
         return {key: tables[key] for key in [*HEAD.keys(), "data", "queries", *list(KINDS)[1:]]}
 
@@ -102,9 +96,7 @@ class Statistics(BaseScenario):
             ValueError: An epsilon for trust "none", or none for another.
         """
         tables = self.cell_tables(trust, epsilon, seed, clients, mechanism)
-        whole = self.inspect(tables)
-        refuse(whole.findings, Places(f'trust "{trust}"'))
-        return Statistics(**whole.parts)
+        return Statistics.from_tables(tables, f'trust "{trust}"')
 
     def cell_tables(
         self, trust: Trust, epsilon: float | None, seed: int, clients: int | None, mechanism: str | None

@@ -56,7 +56,7 @@ Privacy = Annotated[NoPrivacy | LocalPrivacy | CentralPrivacy, Field(discriminat
 
 
 class Federation(Section):
-    """How clients are spread over hosts."""
+    """The distribution of clients over hosts."""
 
     hosts: int = Field(1, ge=1, le=10**6, description="The number of logical hosts of the clients.")
     chunk_size: int = Field(

@@ -52,7 +52,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a scenario is run, whatever its kind.
+    """The options for running a scenario of any kind.
 
     Args:
         out: Where run directories go.

@@ -261,7 +261,7 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     ),
     "no user": (
         'path = "people"\nlabel = "married"\ninputs = ["age"]\npartition = "by-user"',
-        ['my.toml:7: data.partition = "by-user": no column says whose a record is. Name it: user = ...'],
+        ['my.toml:7: data.partition = "by-user": no column names the owner of a record. Name it: user = ...'],
     ),
     "splits": (
         'path = "people"\nlabel = "married"\ntrain = "trian"\ntest = "validation"',

@@ -62,10 +62,10 @@ def test_fewer_than_were_asked_may_answer() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"silos": np.array([1, 2])}, "names others"),
-        ({"silos": np.array([3, 1])}, "names others"),
-        ({"silos": np.array([3, 3])}, "names others"),
-        ({"silos": np.array([1.0, 3.0])}, "names others"),
+        ({"silos": np.array([1, 2])}, "names silos"),
+        ({"silos": np.array([3, 1])}, "names silos"),
+        ({"silos": np.array([3, 3])}, "names silos"),
+        ({"silos": np.array([1.0, 3.0])}, "names silos"),
         ({"silos": np.array([1])}, "expected finite"),
         ({"rows": ROWS[:, :1]}, "expected finite"),
         ({"rows": ROWS.astype(np.float32)}, "expected finite"),

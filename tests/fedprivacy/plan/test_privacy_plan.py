@@ -121,7 +121,7 @@ def test_damaged_plans_are_input_errors(change: dict) -> None:
 )
 def test_a_client_refuses_every_other_plan_and_says_why(asked: Plan) -> None:
     assert LOCAL.refusal(LOCAL) is None
-    assert "asked" in LOCAL.refusal(asked)
+    assert "requested" in LOCAL.refusal(asked)
 
 
 def test_the_plan_of_a_scenario(make_scenario) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
 from fedprivacy.report.blocks import Block, Details, Picture
+from fedprivacy.report.charts import Chart
+from fedprivacy.report.charts.label import overlap
 from fedprivacy.report.operator_only import operator_section
 from fedprivacy.report.printing import html, page_of
 
@@ -192,3 +195,52 @@ def check_epsilons(page: Page, delta: str = "1e-5") -> None:
     for text in (text for text in plain if re.search(r"[Ee]psilon \d", text)):
         assert all(term in text for term in (f"delta {delta}", "unit client", "adjacency replace-one")), text
         assert re.search(r"server|participant|outsider|observer", text), text
+
+
+def check_layout(drawn: Chart) -> None:
+    """That every text lies in the picture, and none on another, in both shapes."""
+    for narrow in (False, True):
+        layout = drawn.layout(narrow=narrow)
+        assert layout.width == (360.0 if narrow else 920.0)
+        for text in layout.labels:
+            left, top, right, bottom = text.box
+            assert left >= -0.5, text
+            assert right <= layout.width + 0.5, text
+            assert top >= -0.5, text
+            assert bottom <= layout.height + 0.5, text
+        assert not [(a.text, b.text) for a, b in combinations(layout.labels, 2) if overlap(a, b)]
+        for placed in layout.panels:
+            assert placed.box.width > 0.3 * placed.box.room
+            assert placed.box.height > 20
+            assert placed.box.bottom <= layout.height
+        for (_, upper), (_, lower) in pairwise((p, p.box) for p in layout.panels):
+            assert lower.top >= upper.bottom or lower.left >= upper.right
+
+
+def pictures(blocks: Sequence[Block | Details]) -> Iterator[Picture]:
+    """All pictures among these blocks, those in folded ones too."""
+    for block in blocks:
+        if isinstance(block, Details):
+            yield from pictures(block.blocks)
+        elif isinstance(block, Picture):
+            yield block
+
+
+def check_charts(document: dict[str, Any]) -> None:
+    """That the charts of a page keep their texts apart, and that no two of their lines look alike."""
+    page, operator = page_of(document), operator_section(document)
+    parts = [page.lead, *(section.blocks for section in page.sections), operator.blocks if operator else ()]
+    drawn = [picture for blocks in parts for picture in pictures(blocks)]
+    assert drawn
+    for picture in drawn:
+        chart = getattr(picture.draw, "__self__", None)
+        assert isinstance(chart, Chart)
+        assert picture.tables
+        check_layout(chart)
+        for panel in chart.panels:
+            named = [s for s in getattr(panel, "series", ()) if s.label and s.width >= 1 and s.sample is None]
+            looks = {(*map(str, series.look), series.width): series.label for series in named}
+            assert len(looks) == len({series.label for series in named})
+            assert len({look[1:] for look in looks}) == len(
+                looks
+            )  # in grey too, where width tells guessing apart

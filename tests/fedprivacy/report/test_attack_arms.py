@@ -10,13 +10,24 @@ from typing import Any
 
 import pytest
 from attack_documents import in_arms, measure
-from pages import HOSTILE, Page, check_epsilons, check_shown, check_whole, poisoned, safe, saved, worded
+from pages import (
+    HOSTILE,
+    Page,
+    check_charts,
+    check_epsilons,
+    check_shown,
+    check_whole,
+    poisoned,
+    safe,
+    saved,
+    worded,
+)
 
 from fedprivacy import report
+from fedprivacy.documents.kinds import read
 from fedprivacy.errors import InputError
 from fedprivacy.report.attacks import arms, strongest
 from fedprivacy.report.attacks.arms import WEAK
-from fedprivacy.report.reading import read
 from scenarios.cli.display_attacks import show_replay
 
 STRENGTHS = {"listening": 0.75, "raising": 0.97, "listening-aside": 0.7}
@@ -275,3 +286,7 @@ def test_examples_in_docstrings_are_true() -> None:
 @pytest.mark.slow
 def test_the_page_shows_in_a_real_browser(page, browser: Any, tmp_path: Path) -> None:
     check_shown(browser, saved(page, tmp_path))
+
+
+def test_charts_keep_their_texts_apart_and_their_lines_differ(armed) -> None:
+    check_charts(armed)

@@ -14,6 +14,7 @@ from pages import (
     HOSTILE,
     LOOKS,
     Page,
+    check_charts,
     check_epsilons,
     check_shown,
     check_whole,
@@ -24,11 +25,11 @@ from pages import (
 )
 
 from fedprivacy import report
+from fedprivacy.documents.attack import Histogram
+from fedprivacy.documents.kinds import read
+from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.errors import InputError
 from fedprivacy.report.attacks import figures, levels, panel, panels
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.attacks.parts import Histogram
-from fedprivacy.report.reading import read
 from scenarios.cli.display_attacks import show_replay
 
 STRENGTHS = {"listening": 0.75, "raising": 0.97, "listening-aside": 0.7}
@@ -355,3 +356,8 @@ def test_the_terminal_shows_each_epsilon_the_finding_and_the_verdict(
         auc = one["auc"]
         figure = f"{auc['value']:.3f} [{auc['low']:.3f}, {auc['high']:.3f}]"
         assert any(one["name"] in line and figure in line for line in lines)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_charts_keep_their_texts_apart_and_their_lines_differ(levelled, name: str) -> None:
+    check_charts(levelled[name])

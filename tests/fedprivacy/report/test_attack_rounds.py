@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 from attack_documents import at_levels, over_time
-from pages import HOSTILE, Page, check_epsilons, check_shown, check_whole, poisoned, safe, worded
+from pages import (
+    HOSTILE,
+    Page,
+    check_charts,
+    check_epsilons,
+    check_shown,
+    check_whole,
+    poisoned,
+    safe,
+    worded,
+)
 
 from fedprivacy import report
 
@@ -97,3 +107,8 @@ def test_the_page_is_whole_and_takes_no_markup(documents, name: str) -> None:
 @pytest.mark.parametrize("name", ["bare", "private"])
 def test_the_page_shows_in_a_real_browser(documents, browser: Any, name: str, tmp_path: Path) -> None:
     check_shown(browser, report.write(over_time(documents[name], LECTURES), tmp_path))
+
+
+@pytest.mark.parametrize("name", ["bare", "private"])
+def test_charts_keep_their_texts_apart_and_their_lines_differ(documents, name: str) -> None:
+    check_charts(over_time(documents[name], LECTURES))

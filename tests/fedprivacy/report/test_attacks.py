@@ -25,12 +25,13 @@ from pages import (
 )
 
 from fedprivacy import report
-from fedprivacy.attacks.roc import Curve
+from fedprivacy.documents.kinds import read
+from fedprivacy.documents.replay import ReplayDocument
+from fedprivacy.documents.roc import Curve
 from fedprivacy.errors import InputError
 from fedprivacy.io import tolerance
-from fedprivacy.report.attacks import figures, finding, panel
-from fedprivacy.report.attacks.documents import ReplayDocument
-from fedprivacy.report.reading import read
+from fedprivacy.report.attacks import figures, finding
+from fedprivacy.report.charts.roc import allowed, averaged
 from fedprivacy.verification.verify import checked_document
 from scenarios.cli.display_attacks import show_replay
 
@@ -215,16 +216,16 @@ def test_a_document_renders_with_whatever_it_lacks(documents) -> None:
 def test_the_curve_of_several_runs_is_their_mean_and_takes_the_upper_end_of_a_step() -> None:
     step = Curve(fpr=(0.0, 0.5, 0.5, 1.0), tpr=(0.0, 0.0, 1.0, 1.0))
     chance = Curve(fpr=(0.0, 1.0), tpr=(0.0, 1.0))
-    assert panel.averaged([step], 0.5) == 1.0
-    assert panel.averaged([step], 0.4) == 0.0
-    assert panel.averaged([step, chance], 0.25) == 0.125
-    assert panel.averaged([step, chance], 1.0) == 1.0
+    assert averaged([step], 0.5) == 1.0
+    assert averaged([step], 0.4) == 0.0
+    assert averaged([step, chance], 0.25) == 0.125
+    assert averaged([step, chance], 1.0) == 1.0
 
 
 def test_a_bound_is_never_read_off_below_itself() -> None:
     bound = Curve(fpr=(0.0, 0.25, 1.0), tpr=(0.0, 0.5, 1.0))  # of a square root
-    assert [panel.allowed(bound, rate) for rate in (0.0, 0.2, 0.25, 0.26, 1.0)] == [0.0, 0.5, 0.5, 1.0, 1.0]
-    assert panel.allowed(Curve(fpr=(0.0, 0.5), tpr=(0.0, 0.5)), 0.9) == 0.5
+    assert [allowed(bound, rate) for rate in (0.0, 0.2, 0.25, 0.26, 1.0)] == [0.0, 0.5, 0.5, 1.0, 1.0]
+    assert allowed(Curve(fpr=(0.0, 0.5), tpr=(0.0, 0.5)), 0.9) == 0.5
 
 
 def test_examples_in_docstrings_are_true() -> None:

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from pages import HOSTILE
+from pages import HOSTILE, check_layout
 
 from fedprivacy.errors import InputError
 from fedprivacy.report.attacks import exposed
@@ -171,3 +171,9 @@ def test_hostile_names_stay_text() -> None:
 def test_damaged_figures_are_refused_in_words(parts: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         exposed.read(told(**parts))
+
+
+@pytest.mark.parametrize("count", [3, 30, 1000])
+def test_charts_keep_their_texts_apart(count: int) -> None:
+    for picture in pictures(told(count=count)):
+        check_layout(picture.draw.__self__)

@@ -19,14 +19,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 from pages import HOSTILE, LOOKS, MEASURE, OPPOSITE, Page, check_shown, poisoned, saved, worded
 from PIL import Image
 
 from fedprivacy import report
+from fedprivacy.documents import redaction
 from fedprivacy.errors import InputError
 from fedprivacy.records.comparison_summary import finding
-from fedprivacy.report import batches, common, learning, names, plots, public, redaction, words
+from fedprivacy.report import batches, common, names, public, words
+from fedprivacy.report.charts import axis, legend, looks
+from fedprivacy.report.charts import label as labels
 
 SCENARIO: dict[str, Any] = {
     "name": "local-vs-central",
@@ -324,14 +326,14 @@ def test_a_comparisons_curves_are_those_of_its_cells(compared: Page) -> None:
     assert ["2", "5.4 %", "7.3 %", "10.1 %", "14.8 %"] in rows  # the last of local: 0.36 of 15.0, ... 41.0 %
     said = compared.all("svg")[2]["aria-labelledby"].split()[1]
     assert "41.0 %" not in compared.text(said)
-    assert "14.8 % in round 2 (epsilon 8)" in compared.text(said)
+    assert "epsilon 8: 8.2 % in round 1, 14.8 % in round 2" in compared.text(said)
 
 
 def test_four_panels_leave_no_hole_and_no_noise_is_said_once() -> None:
     shown = Page(report.render(two_mechanisms()))
     picture = re.search('<svg class="curves-wide".*?</svg>', shown.html, re.DOTALL)
     assert picture
-    places = re.findall(r' x="(\d+)" y="(\d+)"[^>]*>(?:No noise|Central|Local, )', picture.group())
+    places = re.findall(r' x="([\d.]+)" y="([\d.]+)"[^>]*>(?:No noise|Central|Local, )', picture.group())
     assert [len({place[axis] for place in places}) for axis in (0, 1)] == [2, 2]
     texts = [text.strip() for marks, text in shown.texts if {"curves-wide", "text"} <= set(marks)]
     assert [text for text in texts if text.lower() == "no noise"] == ["No noise"]
@@ -343,22 +345,24 @@ def test_of_many_epsilons_some_are_drawn_and_all_are_in_the_table() -> None:
     document["cells"] = [cell("local", float(e), [0.5, 0.6], 2.0, 5) for e in range(1, 13)]
     shown = Page(report.render(document))
     drawn = [text for marks, text in shown.texts if "text" in marks and text.strip().startswith("epsilon ")]
-    assert len({text for text in drawn if "smaller" not in text}) == len(learning.LINES)
+    assert len({text for text in drawn if "smaller" not in text}) == len(looks.SHADES)
     assert len(shown.rows("learning")[0]) == 13
     assert "The tables have the other epsilons." in shown.text("learning")
 
 
 def test_the_lines_of_a_panel_differ_by_more_than_colour() -> None:
-    assert all(len({str(look[part]) for look in learning.LINES}) == len(learning.LINES) for part in range(2))
+    assert all(len({str(look[part]) for look in looks.SHADES}) == len(looks.SHADES) for part in range(2))
 
 
 def test_labels_at_the_ends_of_lines_do_not_overlap() -> None:
-    axes = Figure(figsize=(5, 3)).add_subplot()
-    axes.set_ylim(0, 1)
     for values in ([0.9, 0.91, 0.92], [0.0, 0.01, 0.02, 0.03], [1.0, 0.0]):
-        placed = [y for y, _, _ in plots.spread(axes, [(value, 15.0, "") for value in values])]
-        assert all(upper - lower >= 15 - 1e-9 for upper, lower in pairwise(placed))
+        placed = legend.spread([(200.0 - 200.0 * value, 15.0) for value in values], 0.0, 200.0)
+        assert all(after - before >= 15 - 1e-9 for before, after in pairwise(sorted(placed)))
         assert min(placed) >= 0
+        assert max(placed) <= 200 - 15 + 1e-9
+        assert sorted(values, reverse=True) == [
+            values[at] for at in sorted(range(len(values)), key=lambda at: placed[at])
+        ]
 
 
 # --- the mechanisms that were considered
@@ -942,8 +946,8 @@ def test_text_and_lines_can_be_told_from_the_paper(scheme: str) -> None:
 
 
 def test_lines_differ_by_more_than_colour() -> None:
-    looks = [*plots.LOOKS.values(), *plots.MORE]
-    assert all(len({look[part] for look in looks}) == len(looks) for part in range(3))
+    every = [*looks.LOOKS.values(), *looks.MORE]
+    assert all(len({look[part] for look in every}) == len(every) for part in range(3))
 
 
 # --- the same document, the same page
@@ -962,15 +966,16 @@ def test_drawing_leaves_matplotlib_as_it_was() -> None:
         "import sys, matplotlib as m\n"
         "settings = lambda: {k: m.rcParams[k] for k in m.rcParams if k != 'backend'}\n"
         "before = settings()\n"
-        "from fedprivacy.report import learning\n"
-        "learning.learning([learning.Curve('a', (1, 2), (0.1, 0.2))], ('red', 'o', '-'), 3, 'title', 'said')\n"
+        "from fedprivacy.report import charts, learning\n"
+        "panel = learning.measure('a', [(1, 0.1), (2, 0.2)], ('red', 'o', '-'), 3, share=True)\n"
+        "charts.Chart('name', 'title', 'said', (panel,)).draw(narrow=False)\n"
         "assert settings() == before and 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
 
 
 def test_examples_in_docstrings_are_true() -> None:
-    for module in (words, names, redaction, common, public, batches):
+    for module in (words, names, redaction, common, public, batches, axis, labels):
         assert doctest.testmod(module).failed == 0
 
 

@@ -11,11 +11,24 @@ from typing import Any
 
 import matplotlib as mpl
 import pytest
-from pages import HOSTILE, LOOKS, MEASURE, OPPOSITE, Page, check_shown, check_whole, poisoned, safe, worded
+from pages import (
+    HOSTILE,
+    LOOKS,
+    MEASURE,
+    OPPOSITE,
+    Page,
+    check_charts,
+    check_shown,
+    check_whole,
+    poisoned,
+    safe,
+    worded,
+)
 
 from fedprivacy import report
 from fedprivacy.errors import InputError
-from fedprivacy.report.statistics import answers, errors, figures, lines
+from fedprivacy.report.charts import looks
+from fedprivacy.report.statistics import answers, errors, figures
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.comparison import SHOWN
 from fedprivacy.verification.verify import checked_document
@@ -236,10 +249,10 @@ def test_a_slope_without_an_interval_stands_with_the_reason(documents) -> None:
 
 def test_errors_stand_with_how_many_answers_were_told(documents) -> None:
     document = copy.deepcopy(documents["falling"])
-    assert "told)" not in worded(document).text("main")
+    assert "released)" not in worded(document).text("main")
     document["cells"][-1]["queries"][0]["told"] = 0.625
     text = worded(document).text("main")
-    assert "(62.5 % told)" in text
+    assert "(62.5 % released)" in text
     assert "errors are of those alone" in text
 
 
@@ -252,7 +265,7 @@ def test_what_epsilon_stands_at_is_said_once_at_the_finding(documents) -> None:
 
 
 def test_lines_of_several_epsilons_differ_by_more_than_colour() -> None:
-    assert len(set(map(str, lines.DASHES))) == len(lines.DASHES)
+    assert len({str(line) for _, line in looks.SHADES}) == len(looks.SHADES)
 
 
 def test_exact_central_and_local_answers_stand_side_by_side(documents) -> None:
@@ -488,3 +501,8 @@ def test_a_print_is_dark_on_white_without_what_is_for_the_operator(
     printed = browser.evaluate("document.querySelector('main').innerText")
     assert "Who is protected from whom" in printed
     assert "For the operator" not in printed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_charts_keep_their_texts_apart_and_their_lines_differ(documents, name: str) -> None:
+    check_charts(documents[name])

@@ -12,10 +12,12 @@ from pages import Page, check_shown, check_whole, poisoned, safe, saved, worded
 
 from fedprivacy import report
 from fedprivacy.accounting.composition import group
+from fedprivacy.documents.comparison import CompareDocument
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.records.comparison_summary import finding
-from fedprivacy.report import batches, names, plots, words
-from fedprivacy.report.documents import Arm, CompareDocument
-from fedprivacy.report.parts import Guarantee
+from fedprivacy.report import batches, names, words
+from fedprivacy.report.charts import looks
 
 SIZES = {"smallest": 1, "median": 3, "largest": 400}
 POISSON = {"name": "poisson", "steps": 10, "rate": 0.2, "batch_size": None}
@@ -98,7 +100,7 @@ def test_arms_are_trust_models_with_units_and_each_looks_otherwise() -> None:
     assert [names.arm(one) for one in arms] == [
         "No noise", "Central, unit client", "Central, unit example", "Local, unit client", "Local, unit example",
     ]  # fmt: skip
-    assert len({str(plots.look(one)) for one in arms}) == 5
+    assert len({str(looks.look(one)) for one in arms}) == 5
     document = compared()
     for one in document["cells"][5:7]:
         one.update(asked="auto")
@@ -107,7 +109,7 @@ def test_arms_are_trust_models_with_units_and_each_looks_otherwise() -> None:
     assert [names.arm(one) for one in more[3:]] == [
         "Local, unit client, best mechanism (auto)", "Local, unit client, Gaussian", "Local, unit example",
     ]  # fmt: skip
-    assert len({str(plots.look(one)) for one in more}) == 6
+    assert len({str(looks.look(one)) for one in more}) == 6
 
 
 def test_a_comparison_of_one_unit_has_the_arms_and_the_page_that_it_had() -> None:

@@ -212,7 +212,7 @@ seed = 3
         "my.toml:24: compare.central.training.epochs = 0: must be at least 1. "
         "How often a client goes through its records.",
         "my.toml:27: compare.local.sampling.cohort = 2000: larger than the population of 1437 clients. "
-        'At most 1437, or sampling name = "all" for everyone.',
+        'At most 1437, or sampling.name = "all" for everyone.',
         'my.toml:28: compare.local.privacy.adjacency = "add-remove": under trust "local" the server sees who '
         "answers, so whether a client is there cannot be hidden. "
         'Use adjacency = "replace-one" (true local privacy), or "zero-out".',

@@ -155,7 +155,7 @@ ONE_MISTAKE = {
         "name = 3",
         [
             "my.toml:4: data.name: 3 is a whole number, text in quotes is needed. "
-            'One of "digits", "synthetic", "purchase-like", "npz", "flwr-datasets", "on-nodes".'
+            'One of "digits", "synthetic", "purchase-like", "npz", "table", "flwr-datasets", "on-nodes".'
         ],
     ),
     "number for a list": (
@@ -467,7 +467,7 @@ ONE_MISTAKE = {
         'name = "fixed"\ncohort = 1438',
         [
             "my.toml:15: sampling.cohort = 1438: larger than the population of 1437 clients. "
-            'At most 1437, or sampling name = "all" for everyone.'
+            'At most 1437, or sampling.name = "all" for everyone.'
         ],
     ),
     "fixed cohorts without an accountant": (

@@ -226,7 +226,7 @@ def test_a_finding_says_what_its_epsilon_stands_at_once() -> None:
 
 
 def test_a_finding_says_where_errors_are_of_some_answers_alone() -> None:
-    assert "absolute error: 0.1 (62.5 % told) under" in finding(
+    assert "absolute error: 0.1 (62.5 % released) under" in finding(
         [cell("central", 10, 0.1, told=0.625)], [], PRIVACY
     )
     assert " told" not in finding([cell("central", 10, 0.1)], [], PRIVACY)

@@ -214,5 +214,5 @@ def test_a_plan_of_other_bounds_or_people_is_refused() -> None:
     own = planned("mean")
     wider = own.to_json() | {"asks": [{**own.to_json()["asks"][0], "query": {"kind": "mean", "low": 0.0}}]}
     assert "asks: " in own.refusal(wider)
-    assert "population: asked 51, agreed 50" in own.refusal(replace(own, population=51).to_json())
-    assert own.refusal(None) == own.refusal([]) == "the server sends no plan"
+    assert "population: requested 51, agreed 50" in own.refusal(replace(own, population=51).to_json())
+    assert own.refusal(None) == own.refusal([]) == "the request has no plan"

@@ -24,7 +24,7 @@ def test_a_delta_of_one_client_and_a_cohort_beyond_the_population_are_refused() 
     with pytest.raises(InputError) as refused:
         GaussianQuestion(epsilon=1.0, population=100, cohort=101, delta=0.01).document()
     first, second = str(refused.value).splitlines()
-    assert first == "--cohort 101: must be from 1 to the population, 100."
+    assert first == "--cohort 101: larger than the population of 100 clients. At most 100."
     assert second == "--delta 0.01: must be below 1/population = 0.01."
 
 
@@ -80,13 +80,19 @@ def test_answers_that_lie_apart_cost_as_many_rounds_as_there_are_answers() -> No
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"bands": 8}, "--bands: needs --separation"),
-        ({"separation": 8, "bands": 9}, "--bands 9: must be at most the separation, 8"),
+        ({"bands": 8}, '--bands 8: .* sampling "all" does not keep to that. Set --separation 8, or'),
+        ({"separation": 8, "bands": 9}, "--bands 9: larger than --separation 8: .* At most 8"),
         ({"separation": 8, "sampling_rate": 0.1}, "--separation: without --sampling-rate"),
-        ({"separation": 8, "adjacency": "add-remove"}, "take zero-out"),
-        ({"separation": 8, "population": 4}, "--population 4: must be at least the separation, 8"),
+        ({"separation": 8, "adjacency": "add-remove"}, "--adjacency add-remove: .* Use --adjacency zero-out"),
+        (
+            {"separation": 8, "population": 4},
+            "--separation 8: 8 cohorts of 1 are 8 clients, and there are 4: .* At most 4.$",
+        ),
         ({"separation": 0}, "--separation 0: must be from 1"),
-        ({"separation": 9000, "bands": 5000, "rounds": 100_000}, "at most 1000"),
+        (
+            {"separation": 9000, "bands": 5000, "rounds": 100_000},
+            "--bands 5000: with 100000 rounds .* At most 1000",
+        ),
     ],
 )
 def test_what_does_not_lie_apart_is_refused(options: dict, says: str) -> None:

@@ -73,7 +73,11 @@ def test_cells_of_several_units_are_distinguished_and_the_caution_says_what_diff
 
 
 def test_a_run_says_what_the_records_of_a_median_client_cost(capsys: pytest.CaptureFixture[str]) -> None:
-    spent = {"largest": 2.00001, "median": 1.25, "groups": [{"clients": 3}, {"clients": 1}]}
+    spent = {
+        "largest": 2.00001,
+        "median": 1.25,
+        "groups": [{"epsilon": 1.25, "clients": 3}, {"epsilon": 2.0, "clients": 1}],
+    }
     privacy = {
         "guarantees": [],
         "per_client": spent,
@@ -114,7 +118,7 @@ def comparison_of_statistics(reported: float = 1.0) -> dict[str, Any]:
         "cells": [
             {
                 "trust": trust, "epsilon": epsilon, "clients": 1_000_000,
-                "queries": [{"name": "married-by-education", "mechanism": how, "error": error, "told": reported}],
+                "queries": [{"name": "married-by-education", "kind": "share-by-group", "mechanism": how, "error": error, "told": reported}],
             }
             for trust, epsilon, how in ran
         ],

@@ -53,7 +53,7 @@ def test_list_for_programs_holds_no_seed(work: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(command("list", "--csv", folder=work).stdout)))
     assert {row["run"] for row in rows} == {"first", "second"}
     both = command("list", "--csv", "--json", folder=work)
-    assert (both.returncode, both.stderr) == (2, "--csv, --json: give one of them.\n")
+    assert (both.returncode, both.stderr) == (2, "--csv, --json, --page: give one of them.\n")
 
 
 def test_names_in_records_steer_no_terminal(work: Path, tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def answers(monkeypatch, tmp_path: Path) -> Callable[..., Control]:
 
 @pytest.mark.parametrize("said", ['{"runs": []}', '{"runs": [{}]}', '{"runs": 7}', '{"success": true}'])
 def test_an_answer_that_says_nothing_of_the_run_is_an_error_of_ours(answers, said: str) -> None:
-    with pytest.raises(RunError, match="says nothing of run 7"):
+    with pytest.raises(RunError, match="reports no run 7"):
         answers(f"echo '{said}'").status(7)
 
 
@@ -249,7 +249,7 @@ def test_a_record_that_does_not_say_finished_is_no_success(far) -> None:
     writer, result, _ = far
     document = json.loads(result.files["run.json"]) | {"status": "running"}
     result.files["run.json"] = json.dumps(document).encode()
-    with pytest.raises(RunError, match="the run's record says running"):
+    with pytest.raises(RunError, match="the run's record has status running"):
         writer.write_complete(result)
 
 

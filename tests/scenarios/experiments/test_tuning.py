@@ -16,13 +16,13 @@ from clients.fleet import Fleet
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import from_json
 from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.documents.redaction import redact
 from fedprivacy.errors import InputError, RunError, ScenarioError
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.population.clients import population
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import render
-from fedprivacy.report.redaction import redact
 from fedprivacy.scenario.loading import load, loads
 from fedprivacy.scenario.tune import TuneScenario
 from fedprivacy.scenario.tune.sections import StoppingTune

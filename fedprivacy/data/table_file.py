@@ -1,0 +1,95 @@
+"""Tables as data of a scenario: each is made once into an .npz file of the cache folder.
+
+That file is a copy of private data, which only its owner may read; it may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, fields
+from typing import Any, Self
+
+from fedprivacy.data import storage, tables
+from fedprivacy.data.source import SourceError
+from fedprivacy.errors import Finding, InputError
+from fedprivacy.io.atomic import replacing
+
+VERSION = 1  # of how files are made
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """The keys of the data section that select the records of a table."""
+
+    path: str
+    label: str
+    user: str | None
+    drop: tuple[str, ...]
+    held_out: float
+    test: str | None
+
+    @classmethod
+    def of(cls, keys: Mapping[str, Any]) -> Self:
+        """The source that a data section names; what it lacks is None."""
+        values: dict[str, Any] = {field.name: keys.get(field.name) for field in fields(cls)}
+        return cls(**{**values, "drop": tuple(values["drop"] or ())})
+
+
+def file(source: TableSource) -> str:
+    """The path of the .npz file of a table, which is made if it is missing or the table has changed.
+
+    Raises:
+        SourceError: if the table cannot be read, or a column cannot be used.
+        InputError: if the cache folder cannot be written.
+    """
+    stamps = [_stamp(path) for path in (source.path, source.test) if path is not None]
+    key = hashlib.blake2b(repr((VERSION, "table", astuple(source), stamps)).encode(), digest_size=16)
+    target = storage.folder() / f"{key.hexdigest()}.npz"
+    if target.exists():
+        return str(target)
+    try:
+        train, held = _parts(source)
+    except SourceError:
+        raise
+    except InputError as error:
+        lines = str(error).split("\n")
+        raise SourceError([Finding(("data", "path"), *_split(line)) for line in lines]) from None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with replacing(target, storage.OWNER_ONLY) as opened:
+            tables.save(opened, tables.arrays_of(train, held))
+    except OSError as error:
+        raise InputError(
+            f"{target.parent}: {error.strerror or error}. It keeps the records of {source.path}: make room, "
+            "or set XDG_CACHE_HOME to another folder."
+        ) from error
+    return str(target)
+
+
+def _parts(source: TableSource) -> tuple[tables.Table, tables.Table]:
+    """The training records and the test records."""
+    frame = tables.read_table(source.path)
+    if source.test is None:
+        whole = tables.table(frame, source.label, source.user, source.drop, source.path)
+        train, held, _ = tables.split(whole, source.held_out)
+        return train, held
+    records = len(frame)
+    frame = tables.joined(frame, tables.read_table(source.test), source.path)
+    return tables.split_at(tables.table(frame, source.label, source.user, source.drop, source.path), records)
+
+
+def _stamp(path: str) -> object:
+    """Changes when a file does; None where it is not there, which reading it explains."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return os.path.abspath(path), status.st_size, status.st_mtime_ns
+
+
+def _split(line: str) -> tuple[str, str]:
+    """A message as its problem and its remedy."""
+    problem, _, remedy = line.partition(". ")
+    return problem.rstrip("."), remedy

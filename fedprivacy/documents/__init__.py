@@ -1,0 +1,1 @@
+"""Result documents: one class for each kind, which is written, verified and rendered."""

@@ -1,0 +1,240 @@
+"""The document of a comparison of trust models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import count
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, model_validator
+
+from fedprivacy.documents.envelope import CLOSED, TRUST_ORDER, Arm, Document, Performance
+from fedprivacy.documents.guarantee import CANDIDATES, Candidate, Guarantees, Records
+from fedprivacy.documents.redaction import SEEDS
+from fedprivacy.documents.run import ClassAccuracy, RunDocument
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.io.folder import is_below
+from fedprivacy.io.part import CHECKED, Checked, Number, Part, Raw
+
+
+def _inside(name: str) -> str:
+    """A folder below that of the comparison."""
+    if not is_below(name):
+        raise ValueError("it leads out of the folder")
+    return name
+
+
+def _once(names: list[str]) -> list[str]:
+    if len(set(names)) < len(names):
+        raise ValueError("a run is named twice")
+    return names
+
+
+Folders = Annotated[
+    list[Annotated[str, AfterValidator(_inside)]], Field(max_length=10_000), AfterValidator(_once)
+]
+
+
+class Figures(Part):
+    """A mean over seeds with its interval."""
+
+    mean: Annotated[float | None, Checked(Number)] = None
+    low: Annotated[float | None, Checked(Number | None)] = None
+    high: Annotated[float | None, Checked(Number | None)] = None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Both ends of the interval, or None."""
+        if self.low is None or self.high is None or not math.isfinite(self.low + self.high):
+            return None
+        return self.low, self.high
+
+
+class Evaluated(Part):
+    """A point of a learning curve: the mean over seeds after a round."""
+
+    round: int
+    accuracy: float = Field(allow_inf_nan=False)
+
+
+class Cell(Part):
+    """One trust model at one target epsilon, over the paired seeds.
+
+    `asked` is the local mechanism where a comparison names several; `mechanism` is the one that ran.
+    `rounds` were planned; by run `rounds_played` are fewer where early stopping has ended it.
+    """
+
+    trust: Annotated[str, CHECKED]
+    mechanism: str | None = None
+    asked: Annotated[str | None, CHECKED] = None
+    candidates: Annotated[tuple[Candidate, ...] | None, Checked(CANDIDATES)] = None
+    epsilon: Annotated[float | None, Checked(Number | None)] = Field(None, gt=0, allow_inf_nan=False)
+    seeds: Raw = None
+    accuracy: Annotated[Figures, CHECKED] = Figures()
+    accuracies: tuple[float | None, ...] = ()
+    unit: Annotated[str | None, Checked(str)] = None
+    noise_multiplier: float | None = None
+    noise: str | None = None
+    clipping_norm: float | None = None
+    sampling: Any = None
+    max_participations: int | None = None
+    population: int | None = None
+    batches: dict[str, Any] | None = None
+    records_per_client: Records | None = None
+    guarantees: Guarantees = ()
+    rounds: int | None = None
+    rounds_played: tuple[int, ...] = ()
+    curve: tuple[Evaluated, ...] | None = None
+    per_class: tuple[ClassAccuracy, ...] | None = None
+    scaling: str | None = None
+    training: dict[str, Any] = Field(default_factory=dict)
+    server: dict[str, Any] = Field(default_factory=dict)
+    seconds: Raw = None
+    runs: Annotated[tuple[str, ...], Checked(Folders)] = ()
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether early stopping has ended a run before its planned rounds."""
+        return self.rounds is not None and any(completed < self.rounds for completed in self.rounds_played)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_accuracy(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and value.get("accuracy", {}) is None:
+            return {key: entry for key, entry in value.items() if key != "accuracy"}
+        return value
+
+
+CELLS = Checked(Annotated[list[Cell], Field(max_length=10_000)])
+MORE_CELLS = Checked(CELLS.kind, optional=True)
+
+
+class Varied(Part):
+    """A setting, and what it was."""
+
+    key: str
+    value: bool | int | float | str
+
+
+class Variation(Cell):
+    """The scenario's own privacy with one setting changed."""
+
+    varied: Varied
+
+
+class Gap(Part):
+    """By how many percentage points one cell is more accurate than another, with its 95 % interval."""
+
+    points: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Option(Cell):
+    """The scenario with an option, and how it compares with the cell without it."""
+
+    option: str
+    difference: Gap | None = None
+
+
+class CompareDocument(Document):
+    """Trust models against each other, over epsilons and seeds."""
+
+    KIND = "compare"
+    OPERATOR_ONLY = (
+        *(f"runs: {path}" for path in RunDocument.OPERATOR_ONLY),
+        *(f"{part}[].{key}" for part in ("cells", "variations", "options") for key in ("seeds", "seconds")),
+        "performance.clients_per_second",
+        "performance.seconds",
+        "error",
+        *SEEDS,
+    )
+
+    name: Annotated[str, CHECKED] = "unnamed"
+    path: Annotated[str | None, Checked(str)] = None
+    status: Annotated[str, CLOSED] = "finished"
+    error: Annotated[str | None, CHECKED] = None
+    scenario_digest: Annotated[str | None, Checked(str)] = None
+    cells: Annotated[tuple[Cell, ...], CELLS] = ()
+    variations: Annotated[tuple[Variation, ...], MORE_CELLS] = ()
+    options: Annotated[tuple[Option, ...], MORE_CELLS] = ()
+    finding: Annotated[str | None, Checked(str)] = None
+    interval: str | None = None
+    operator_only: Raw = None
+    notes: tuple[str, ...] = ()
+    performance: Annotated[Performance | None, Checked(Performance)] = None
+
+    @property
+    def trusts(self) -> list[str]:
+        """The requested or existing trust models, from the fewest protected observers on."""
+        names = dict.fromkeys([*map(str, self._requested("trusts")), *(cell.trust for cell in self.cells)])
+        return sorted(names, key=lambda name: TRUST_ORDER.index(name) if name in TRUST_ORDER else 9)
+
+    @property
+    def arms(self) -> list[Arm]:
+        """The arms: the trust models in their order, each with its units and mechanisms."""
+        arms: list[Arm] = []
+        others = count(1)
+        for trust in self.trusts:
+            pairs = [
+                (unit, mechanism)
+                for unit in self._units_of(trust)
+                for mechanism in self._mechanisms(trust, unit)
+            ]
+            arms += [
+                Arm(trust, mechanism, next(others) if at else 0, unit)
+                for at, (unit, mechanism) in enumerate(pairs)
+            ]
+        return arms
+
+    @property
+    def units(self) -> list[str]:
+        """The requested or existing units of privacy with noise."""
+        ran = (cell.unit for cell in self.cells if cell.trust != "none" and cell.unit)
+        return list(dict.fromkeys([*map(str, self._requested("units")), *ran]))
+
+    def _units_of(self, trust: str) -> list[str] | list[None]:
+        """The units that distinguish the arms of a trust model."""
+        return self.units if len(self.units) > 1 and trust != "none" else [None]
+
+    def _mechanisms(self, trust: str, unit: str | None) -> list[str | None]:
+        """The requested or existing local mechanisms; those of messages protect clients alone."""
+        of_messages = trust == "local" and unit in (None, "client")
+        named = map(str, self._requested("mechanisms")) if of_messages else ()
+        ran = (cell.asked for cell in self.cells if cell.trust == trust and unit in (None, cell.unit))
+        return list(dict.fromkeys([*named, *ran])) or [None]
+
+    @property
+    def averaged(self) -> str:
+        """The kind of each accuracy: a mean over seeds, or that of the only seed."""
+        several = any(len(cell.accuracies) > 1 for cell in self.cells)
+        return "mean over the seeds" if several else "of one seed"
+
+    def targets(self, arm: Arm) -> list[float | None]:
+        """The target epsilons; trust none has the one target None."""
+        if arm.trust == "none":
+            return [None]
+        return [float(e) for e in self._requested("epsilons") if isinstance(e, (int, float))]
+
+    def of(self, arm: Arm) -> list[Cell]:
+        """The cells of an arm, from the strictest epsilon on."""
+        candidates = (c for c in self.cells if (c.trust, c.asked) == (arm.trust, arm.mechanism))
+        cells = (cell for cell in candidates if arm.unit in (None, cell.unit))
+        return sorted(cells, key=lambda cell: cell.epsilon or 0.0)
+
+    def widest(self) -> list[Cell]:
+        """The cell of each arm at its largest epsilon: where the noise disturbs least."""
+        return [cells[-1] for arm in self.arms if (cells := self.of(arm))]
+
+    def guarantees(self, arm: Arm | None = None) -> list[Guarantee]:
+        """The guarantees of one arm, or of all."""
+        return [g for cell in (self.cells if arm is None else self.of(arm)) for g in cell.guarantees]
+
+    def guarantees_under(self, trust: str) -> list[Guarantee]:
+        """The guarantees of all arms of a trust model."""
+        return [g for cell in self.cells if cell.trust == trust for g in cell.guarantees]
+
+    def _requested(self, key: str) -> list[Any]:
+        value = self.setting("compare", key)
+        return value if isinstance(value, list) else []

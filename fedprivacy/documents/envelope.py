@@ -1,0 +1,134 @@
+"""The envelope of documents of every kind: their origin, how the work ended, and how long it took."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from fedprivacy.io.environment import peak_memory_mb
+from fedprivacy.io.part import CHECKED, Amount, Checked, Number, Part, Raw
+
+SCHEMA = 1  # raised when a reader of earlier documents would misread a new one
+TRUST_ORDER = ("none", "central", "distributed", "local")
+Status = Annotated[str, Field(pattern="^(running|finished|interrupted|failed)$")]
+CLOSED = Checked(Annotated[str, Field(pattern="^(finished|interrupted|failed)$")])
+STATUS = Checked(Status)
+TABLE = Checked(dict[str, Any])
+
+
+class Performance(Part):
+    """Wall-clock seconds, clients trained per second, peak memory in MB, how clients are trained, where."""
+
+    seconds: Annotated[float | None, Checked(Amount)] = None
+    clients_per_second: float | None = None
+    peak_memory_mb: Annotated[float | None, Checked(Number)] = None
+    way: str | None = None
+    engine: str | None = None
+    workers: int | None = None
+
+    @property
+    def cost(self) -> str:
+        """Time and memory as a terminal prints them; nothing is printed of those that were not measured."""
+        time = [] if self.seconds is None else [f"{self.seconds:.1f} s"]
+        return ", ".join([*time, *([] if self.peak_memory_mb is None else [f"{self.peak_memory_mb:.0f} MB"])])
+
+    @classmethod
+    def of_process(cls, seconds: float) -> Performance:
+        """What work in this process took so far.
+
+        Args:
+            seconds: How long it took.
+        """
+        return cls.new(seconds=round(seconds, 3), peak_memory_mb=peak_memory_mb())
+
+
+class Document(Part):
+    """What every kind of document has.
+
+    A kind declares again what stands elsewhere in its document, or what it has to be verified for.
+    """
+
+    FIRST = ("privacy", "ledger")  # what is promised, and what it is accounted from
+    KIND: ClassVar[str]
+    # What depends on the data and is not charged, or may help to guess noise or data: outside every claim.
+    OPERATOR_ONLY: ClassVar[tuple[str, ...]]
+    HEAD: ClassVar[tuple[str, ...]] = (
+        "name",
+        "seed",
+        "path",
+        "status",
+        "error",
+        "command",
+        "started",
+        "versions",
+        "scenario",
+    )
+
+    name: str = "unnamed"
+    seed: Raw = None
+    path: str | None = None
+    status: str = "finished"
+    error: str | None = None
+    command: Raw = None
+    started: str | None = None
+    versions: dict[str, Any] = Field(default_factory=dict)
+    scenario: Annotated[dict[str, Any], CHECKED] = Field(default_factory=dict)
+    randomness: dict[str, str] = Field(default_factory=dict)
+    operator_only: Raw = None
+    simulation_only: Raw = None
+    notes: tuple[str, ...] = ()
+    performance: Performance | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the document as `run.json` has it: its head, then each field where it was last declared."""
+        fields = super().to_json()
+        place = {name: at for at, name in enumerate(_declared(type(self)))}
+        place |= {name: at - len(self.HEAD) for at, name in enumerate(self.HEAD)}
+        ordered = {name: fields[name] for name in sorted(fields, key=place.__getitem__)}
+        return {"schema": SCHEMA, "kind": self.KIND, **ordered}
+
+    @property
+    def cost(self) -> str:
+        """Time and memory as a terminal prints them."""
+        return (self.performance or Performance()).cost
+
+    @property
+    def drawn(self) -> str:
+        """Where noise came from, at the server and at the clients; empty in an older record."""
+        return "; ".join(f"{who}: {what}" for who, what in self.randomness.items())
+
+    def setting(self, section: str, key: str) -> Any:
+        """One setting of the scenario, or None."""
+        part = self.scenario.get(section)
+        return part.get(key) if isinstance(part, Mapping) else None
+
+    @property
+    def evaluated_on(self) -> str:
+        """`test` or `public`: where accuracy and loss were measured."""
+        return str(self.setting("evaluation", "on") or "test")
+
+
+def _declared(kind: type[Document]) -> list[str]:
+    """The names of a document's fields in the order of the source, once for each declaration."""
+    return [name for base in reversed(kind.__mro__) for name in inspect.get_annotations(base)]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """What one line of a comparison shows.
+
+    Args:
+        trust: The trust model.
+        mechanism: The local mechanism of the arm, where several are compared; else None.
+        place: 0 for the first arm of a trust model; the others are counted on, so that each looks otherwise.
+        unit: The unit of privacy, where several are compared; else None.
+    """
+
+    trust: str
+    mechanism: str | None = None
+    place: int = 0
+    unit: str | None = None

@@ -1,0 +1,111 @@
+"""All kinds of result documents, read at the file boundary: for a page, and for verification.
+
+For a page, what a document marks as operator-only is taken out before any claim is printed (`redaction`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, ValidationError
+
+from fedprivacy.documents.audit import AuditDocument
+from fedprivacy.documents.comparison import CompareDocument
+from fedprivacy.documents.envelope import SCHEMA, Document
+from fedprivacy.documents.estimates import EstimatesDocument
+from fedprivacy.documents.redaction import operator_only, redact
+from fedprivacy.documents.replay import ReplayDocument
+from fedprivacy.documents.run import RunDocument
+from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
+from fedprivacy.documents.tune import TuneDocument
+from fedprivacy.errors import InputError
+from fedprivacy.io.part import strict
+from fedprivacy.io.validation import Fields, check, damaged
+
+Kind = TypeVar("Kind", bound=Document)
+
+KINDS: dict[str, type[Document]] = {
+    kind.KIND: kind
+    for kind in (
+        RunDocument,
+        CompareDocument,
+        StatisticsDocument,
+        StatisticsComparison,
+        ReplayDocument,
+        AuditDocument,
+        TuneDocument,
+        EstimatesDocument,
+    )
+}
+
+
+def read(document: Mapping[str, Any], source: str = "report") -> Document:
+    """The document without its operator-only fields, checked.
+
+    Args:
+        document: What `run.json` holds.
+        source: What an error names: the file that it came from.
+
+    Raises:
+        InputError: the schema or the kind is unknown, or a field is not what its schema says.
+    """
+    if not isinstance(document, Mapping):
+        raise InputError(f"{source}: a result document is a table of fields, not {type(document).__name__}.")
+    schema, kind = document.get("schema"), document.get("kind")
+    if schema != SCHEMA or isinstance(schema, bool):
+        raise InputError(
+            f"{source}: schema = {schema!r} is unknown; this version reads schema {SCHEMA}. "
+            "Render it with the version of fedprivacy that wrote it."
+        )
+    if not isinstance(kind, str) or kind not in KINDS:
+        *most, last = KINDS
+        raise InputError(
+            f"{source}: kind = {kind!r} is unknown; a report is made from {', '.join(most)} or {last}."
+        )
+    try:
+        return KINDS[kind].model_validate(redact(document, operator_only(document)))
+    except ValidationError as error:
+        raise damaged(error, source, "Restore the file, or run it again.", kind) from None
+
+
+def read_as(kind: type[Kind], document: Mapping[str, Any]) -> Kind:
+    """The document of one kind, checked (`read`)."""
+    result = read(document)
+    assert isinstance(result, kind)
+    return result
+
+
+def read_whole(kind: type[Kind], document: Mapping[str, Any]) -> Kind:
+    """The document of one kind with its operator-only fields, for the operator's terminal.
+
+    Raises:
+        InputError: a field is not what its schema says.
+    """
+    try:
+        return kind.model_validate(document)
+    except ValidationError as error:
+        raise damaged(error, str(document.get("path")), "Restore the file, or run it again.") from None
+
+
+def check_fields(document: Mapping[str, Any], where: str) -> None:
+    """Checks that what is accounted for again is there, and of its type.
+
+    Raises:
+        InputError: it is not; or the document is of no kind that there is.
+    """
+    kind = document.get("kind")
+    known = KINDS.get(kind) if isinstance(kind, str) else None
+    check(document, _NamesAKind if known is None else strict(known), where)
+
+
+def _known(kind: str) -> str:
+    if kind not in KINDS:
+        raise ValueError(f"{kind[:40]!r} is none of {', '.join(KINDS)}")
+    return kind
+
+
+class _NamesAKind(Fields):
+    """A document that says what it is."""
+
+    kind: Annotated[str, AfterValidator(_known)]

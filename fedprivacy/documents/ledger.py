@@ -1,0 +1,65 @@
+"""The ledger of a result: what was released to whom, from which its epsilons are accounted for again.
+
+No page shows it, so its pieces are strict `Fields` alone.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from fedprivacy.documents.guarantee import Records
+from fedprivacy.io.part import Count, Number, Texts, strict
+from fedprivacy.io.validation import Fields
+
+Sizes: Any = strict(Records)
+
+
+class Claim(Fields):
+    """What one observer was shown; null where nothing protects from it."""
+
+    observer: str
+    event: dict[str, Any] | None
+    assumptions: Texts
+
+
+class Group(Fields):
+    """Clients whose records have cost the same."""
+
+    clients: Count
+    answers: int
+    records: int | None
+    event: dict[str, Any]
+
+
+class Ledger(Fields):
+    """What was released to whom (`guarantees.ledger`)."""
+
+    trust: str
+    unit: str
+    adjacency: str
+    delta: Number | None
+    population: Count
+    sampling: str
+    rounds: Count
+    claims: Annotated[list[Claim], Field(max_length=12)]
+    clients: Annotated[list[Group], Field(max_length=64)] | None = None
+    of: str = "training"
+    completed: Ledger | None = None
+
+
+class StatisticsLedger(Ledger):
+    """The ledger of queries, which states whether the clients hold a plan of their own."""
+
+    held: bool
+
+
+class TrainingLedger(Ledger):
+    """The ledger of a run that trains, with all that it takes to resume the run."""
+
+    held: bool
+    records_per_client: Sizes | None = None
+    least_shares: Count | None
+    participations: dict[Annotated[str, Field(pattern="^[0-9]{1,9}$")], int] = Field(default_factory=dict)
+    completed: TrainingLedger | None = None

@@ -1,0 +1,103 @@
+"""The document of one federated run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
+from fedprivacy.documents.guarantee import Privacy
+from fedprivacy.documents.ledger import TrainingLedger
+from fedprivacy.documents.redaction import SEEDS
+from fedprivacy.io.part import CHECKED, Amount, Checked, Count, Number, Part, Raw, Texts
+
+
+class ClassAccuracy(Part):
+    """The accuracy on held-out records of one class."""
+
+    number: int | str = Field(alias="class")
+    label: str | None = None
+    accuracy: float | None = None
+    records: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The class as a person would call it."""
+        return self.label or str(self.number)
+
+
+class Round(Part):
+    """One round, a line of events.jsonl; accuracy and loss are null where nothing was evaluated.
+
+    The counts depend on the data and are the operator's: a page is made without them.
+    """
+
+    round: Annotated[int | None, Checked(Count)] = None
+    cohort: Annotated[int | None, Checked(Count)] = None
+    accuracy: Annotated[float | None, Checked(Number | None)] = None
+    loss: Annotated[float | None, Checked(Number | None)] = None
+    seconds: Annotated[float | None, Checked(Amount)] = None
+    zeroed: int | None = None
+    failures: Annotated[int | None, Checked(Count)] = None
+    refusals: Annotated[int | None, Checked(Count)] = None
+    faults: Annotated[dict[str, int] | None, Checked(dict[str, int])] = None
+    contributed: Annotated[int | None, CHECKED] = None
+    public_loss: Annotated[float | None, Checked(Number | None, optional=True)] = None
+    clipping_norm: Annotated[
+        float | None,
+        Checked(Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, optional=True),
+    ] = None
+    first_failure: str | None = None
+
+
+class Final(Part):
+    """The last evaluation."""
+
+    accuracy: Annotated[float | None, Checked(Number | None)] = None
+    loss: Annotated[float | None, Checked(Number | None)] = None
+    per_class: tuple[ClassAccuracy, ...] | None = None
+
+
+class RunDocument(Document):
+    """A federated run."""
+
+    KIND = "run"
+    OPERATOR_ONLY = (  # speed is here since it gives away the cohorts
+        *(
+            f"rounds[].{key}"
+            for key in ("cohort", "zeroed", "failures", "refusals", "first_failure", "seconds")
+        ),
+        *("rounds[].faults", "rounds[].contributed", "estimate", "dealing"),
+        "performance.clients_per_second",
+        "performance.seconds",
+        "error",
+        *SEEDS,
+    )
+
+    name: Annotated[str, CHECKED] = "unnamed"
+    path: Annotated[str | None, Checked(str)] = None
+    status: Annotated[str, STATUS] = "finished"
+    error: Annotated[str | None, CHECKED] = None
+    scenario_digest: Annotated[str | None, Checked(str)] = None
+    noise_key: str | None = None
+    randomness: Annotated[dict[str, str], CHECKED] = Field(default_factory=dict)
+    plan: Annotated[Raw, TABLE] = None
+    dealing: Raw = None
+    rounds: Annotated[tuple[Round, ...], Checked(Annotated[list[Round], Field(max_length=10**6)])] = ()
+    final: Annotated[Final | None, Checked(Final)] = None
+    privacy: Annotated[Privacy, CHECKED] = Privacy()
+    ledger: Annotated[Raw, Checked(TrainingLedger)] = None
+    operator_only: Raw = None
+    estimate: Annotated[Raw, TABLE] = None
+    notes: Annotated[tuple[str, ...], Checked(Texts)] = ()
+    performance: Annotated[Performance | None, Checked(Performance)] = None
+
+
+class ResumableRun(RunDocument):
+    """A run that can be resumed: it is verified with what a page is made without."""
+
+    command: Annotated[str | None, Checked(str)] = None
+    started: Annotated[str | None, Checked(str)] = None
+    noise_key: Annotated[str | None, Checked(str)] = None
+    versions: Annotated[dict[str, Any], Checked(dict[str, str])] = Field(default_factory=dict)

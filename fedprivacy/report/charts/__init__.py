@@ -1,0 +1,36 @@
+"""Charts as values: a `Chart` lays itself out, wide and narrow, and derives its words and tables.
+
+A module says what its chart shows (series, axes, reference lines, bands); nothing outside this folder places
+anything by pixels. Kinds of panel: `Lines` (with intervals), `Dots`, `Histogram`, `Roc` and `Surface`.
+"""
+
+from __future__ import annotations
+
+from fedprivacy.report.charts import looks
+from fedprivacy.report.charts.axis import Axis
+from fedprivacy.report.charts.chart import Chart
+from fedprivacy.report.charts.dots import Dots, Row
+from fedprivacy.report.charts.histogram import Bars, Histogram
+from fedprivacy.report.charts.lines import Lines
+from fedprivacy.report.charts.roc import Roc, roc
+from fedprivacy.report.charts.series import Band, Point, Reference, Series
+from fedprivacy.report.charts.surface import Surface, surface
+
+__all__ = [
+    "Axis",
+    "Band",
+    "Bars",
+    "Chart",
+    "Dots",
+    "Histogram",
+    "Lines",
+    "Point",
+    "Reference",
+    "Roc",
+    "Row",
+    "Series",
+    "Surface",
+    "looks",
+    "roc",
+    "surface",
+]

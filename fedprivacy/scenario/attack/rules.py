@@ -1,0 +1,242 @@
+"""Rules between the run, the game and the attacks of an attack scenario, each part valid by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from fedprivacy.errors import Finding
+from fedprivacy.io.rules import Check, Entry, First, Rule, beneath, broken_rules, exceeds
+from fedprivacy.scenario.attack.seats import ATTACK_RULES
+from fedprivacy.scenario.attack.sections import Attack, GameSettings, Passive, Released
+from fedprivacy.scenario.attack.values import AttackValues, GameValues
+from fedprivacy.scenario.on_nodes import ON_NODES
+from fedprivacy.scenario.rules.defences import too_patient
+from fedprivacy.scenario.scenario import Scenario
+
+
+def between(run: Scenario, game: GameSettings, attacks: Mapping[str, Attack]) -> Iterator[Finding]:
+    """Yields all mistakes between the parts, each valid by itself."""
+    yield from broken_rules(GAME_RULES, GameValues(run, game, attacks))
+
+
+def _too_few_records(key: str) -> Rule[GameValues]:
+    """Refuses more targets than fair coins can be expected to give; the draw itself counts them."""
+    return Rule(
+        f"game.{key}",
+        lambda v: v.public > 0 and 2 * v[f"game.{key}"] > v.of_victim + v.public,
+        lambda v: (
+            f"the victim's {v.of_victim} records and the {v.public} public ones are "
+            f"{v.of_victim + v.public}, and a fair coin for each makes about "
+            f"{(v.of_victim + v.public) // 2} {key} of them"
+        ),
+        "Ask for fewer, or deal more records to a client or to the public part.",
+    )
+
+
+def _answers_last(v: GameValues) -> Iterator[Finding]:
+    """Refuses an attack that begins, or continues, after clients have given their last answer.
+
+    Their noise is made for so many answers, and those to one attack are spent for the next.
+    """
+    if v["privacy.trust"] != "local":
+        return
+    began, most = v.began, v.most_answers
+    for branch in v.branches:
+        if began >= most:
+            yield Finding(
+                ("attacks", branch.names[0]),
+                f"clients answer {most} times, which is what their noise is made for, and the warm-up "
+                "and the attacks before this one take all of them",
+                "Set server.rounds higher, with fewer targets, or play this attack in a run of its own.",
+            )
+        for name in branch.names:
+            attack = v.attacks[name]
+            if isinstance(attack, Passive) and began < most <= began + attack.watched[0]:
+                yield Finding(
+                    ("attacks", name),
+                    f"clients answer {most} times, and all of these answers are given before the first "
+                    "round that is observed",
+                    "Set skip lower, or server.rounds higher.",
+                )
+        began += branch.rounds
+
+
+def _global_models_last(v: GameValues) -> Iterator[Finding]:
+    """Refuses attacks that take more rounds than the noise of the global models is made for."""
+    training = [branch for branch in v.branches if not branch.attack.isolating]
+    taken = sum(branch.rounds for branch in training)
+    if training and v["privacy.trust"] == "central" and v.began + taken > v.run.server.rounds:
+        yield Finding(
+            ("attacks", training[-1].names[0]),
+            f"with this one the attacks take {taken} rounds after a warm-up of {v.began}, and the noise "
+            f"of the global models is made for server.rounds = {v.run.server.rounds}",
+            f"Set game.warm_up, and server.rounds to at least {taken} more.",
+        )
+
+
+def _of_attacks(v: GameValues) -> Iterator[Finding]:
+    for name, attack in v.attacks.items():
+        yield from beneath(("attacks", name), broken_rules(ATTACK_RULES, AttackValues(attack, v)))
+
+
+def _begins_too_late(v: GameValues) -> bool:
+    return v["privacy.trust"] == "local" and bool(v.branches) and v.began >= v.most_answers
+
+
+def _batches_move(v: GameValues) -> bool:
+    """Whether a record in or out moves others: no adjacency covers the game's coin then."""
+    whole = v["training.batches"] == "shuffled" and v["training.batch_size"] == "all"
+    return v["privacy.unit"] == "example" and v["training.batches"] != "poisson" and not whole
+
+
+def _stops_too_late(v: GameValues) -> bool:
+    patience = v["server.patience"]
+    return patience is not None and patience * v.run.evaluation.every >= v.began
+
+
+def _too_patient(v: GameValues) -> tuple[str, str]:
+    return too_patient(v.run.evaluation.every, v.began, "game.warm_up")
+
+
+GAME_RULES: tuple[Entry[GameValues], ...] = (
+    First(
+        Rule(
+            "data.name",
+            {"data.name": ON_NODES},
+            "members and non-members are drawn from records that are here, and these are on nodes",
+            'Take another data set, such as "npz".',
+        ),
+        Check(lambda v: broken_rules(RULES_OF_RECORDS_HERE, v)),
+    ),
+)
+RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
+    Rule(
+        "data.partition",
+        lambda v: v["data.partition"] not in ("iid", "fixed-records"),
+        "members and non-members must come from the same pool, so records must be dealt at random",
+        'Set partition = "iid".',
+    ),
+    Rule(
+        "data.public_fraction",
+        lambda v: not v["data.public_fraction"],
+        "there are no records to be non-members",
+        "Non-members are drawn from the public part, which no client owns: 0.2, say.",
+    ),
+    Rule(
+        "data.scaling",
+        {"data.scaling": "public"},
+        "the public part, of which the victim's members come, would be in every client's scaling",
+        'Set scaling to another way, such as "bounds".',
+    ),
+    Rule(
+        "game.victim",
+        lambda v: v["game.victim"] >= v.run.population,
+        lambda v: f"there is no such client: clients are 0 to {v.run.population - 1}",
+    ),
+    _too_few_records("members"),
+    _too_few_records("nonmembers"),
+    First(
+        Rule(
+            "game.warm_up",
+            lambda v: exceeds(v.began, v.run.server.rounds),
+            lambda v: f"must be at most server.rounds = {v.run.server.rounds}",
+        ),
+        Rule(
+            "game.warm_up",
+            _begins_too_late,
+            lambda v: (
+                f"clients answer {v.most_answers} times, which is what their noise is made for, and the "
+                f"attack begins after {v.began} rounds: every one of them would refuse"
+            ),
+            lambda v: f"At most {v.most_answers - 1}; an attack gets the answers that the warm-up leaves.",
+        ),
+        Check(_answers_last),
+        Check(_global_models_last),
+    ),
+    Rule(
+        "evaluation.on",
+        lambda v: v["server.patience"] is not None and v["evaluation.on"] != "public",
+        "in a game early stopping reads the records that this names, and the accuracy is of test records "
+        "whatever it names",
+        'Set on = "public".',
+    ),
+    Rule(
+        "server.patience",
+        _stops_too_late,
+        lambda v: _too_patient(v)[0],
+        lambda v: _too_patient(v)[1],
+    ),
+    Rule(
+        "sampling.name",
+        lambda v: v["sampling.name"] != "all",
+        "an attacked client must be in every round",
+        'Set sampling.name = "all".',
+        shown=False,
+    ),
+    Rule(
+        "federation.chunk_size",
+        lambda v: v["federation.chunk_size"] != 1,
+        "messages hold sums over several clients, and no single update could be seen or sent",
+        "Set chunk_size = 1.",
+    ),
+    Rule(
+        "training.device",
+        lambda v: (
+            v["training.device"] != "cpu"
+            and any(not isinstance(attack, Released) for attack in v.attacks.values())
+        ),
+        "an attack is played on the CPU",
+        'Set device = "cpu".',
+    ),
+    Rule(
+        "privacy.noise_draw",
+        {"privacy.noise_draw": "sum"},
+        "the noise is drawn for sums, and no single update could be seen or sent",
+        'Set noise_draw = "client".',
+    ),
+    Rule(
+        "privacy.clipping_quantile",
+        lambda v: v["privacy.clipping_quantile"] is not None,
+        "attacks know answers that were clipped to one norm, and this one changes from round to round",
+        "Remove it.",
+    ),
+    Rule(
+        "privacy.encoding",
+        lambda v: v["privacy.encoding"] is not None,
+        "attacks know answers that were clipped, and these are encoded too",
+        "Remove it.",
+    ),
+    Rule(
+        "training.batches",
+        _batches_move,
+        "a record in or out, which is the coin of the game, changes here which others share a batch: "
+        'unit = "example" does not cover that',
+        'Set batches = "poisson", or batch_size = "all" with shuffled ones.',
+    ),
+    Check(_of_attacks),
+)
+
+
+def _not_beside_arms(key: str) -> Rule[GameValues]:
+    return Rule(
+        f"game.{key}",
+        lambda v: bool(v[f"game.{key}"]),
+        "has no effect beside [arms.NAME]",
+        'Remove it, and add an arm with privacy.trust = "none".',
+        shown=False,
+    )
+
+
+def _needs_privacy(key: str) -> Rule[GameValues]:
+    return Rule(
+        f"game.{key}",
+        lambda v: bool(v[f"game.{key}"]) and v["privacy.trust"] == "none",
+        'has no effect with privacy.trust = "none"',
+        'Remove it, or set privacy.trust = "local" or "central".',
+        shown=False,
+    )
+
+
+# Of a game with arms, and of one whose runs the game itself names.
+ARMS_RULES: tuple[Entry[GameValues], ...] = (_not_beside_arms("clipped"), _not_beside_arms("unprotected"))
+RULES_OF_VARIANTS = First(*map(_needs_privacy, ("epsilons", "clipped", "unprotected")))

@@ -1,0 +1,61 @@
+"""Rules of one attack: what it can do from its seat."""
+
+from __future__ import annotations
+
+from fedprivacy.io.rules import Entry, Rule, exceeds
+from fedprivacy.scenario.attack.values import AttackValues
+
+
+def _not_from(seat: str, key: str, problem: str, remedy: str) -> Rule[AttackValues]:
+    """Refuses a key that an attack from this seat cannot have."""
+    return Rule(
+        key,
+        lambda v: v["seat"] == seat and v[key] is not None and v[key] is not False,
+        problem,
+        remedy,
+        shown=False,
+    )
+
+
+ATTACK_RULES: tuple[Entry[AttackValues], ...] = (
+    _not_from("server", "attacker", 'has no effect with seat = "server"', "Remove it."),
+    _not_from(
+        "participant", "isolating", "only the server can isolate", 'Remove it, or set seat = "server".'
+    ),
+    Rule(
+        "attacker",
+        lambda v: v["seat"] == "participant" and v.is_victim_or_nobody,
+        "must be another client than the victim",
+        "Clients count from 0.",
+        shown=False,
+    ),
+    Rule(
+        "seat",
+        lambda v: v["seat"] == "participant" and v.around.run.population < 2,
+        "there is no other client than the victim",
+        "Set data.clients to 2 at least.",
+        shown=False,
+    ),
+    Rule(
+        "seat",
+        lambda v: v["seat"] == "participant" and v.around["server.optimizer"] != "sgd",
+        "an attacker cannot take its own share out of the models that this optimizer makes",
+        'Set server.optimizer = "sgd".',
+        shown=False,
+    ),
+    Rule(
+        "targets_per_round",
+        lambda v: exceeds(v["targets_per_round"], v.around.targets),
+        lambda v: f"there are {v.around.targets} targets in all",
+        lambda v: f"At most {v.around.targets}.",
+        shown=False,
+    ),
+    _not_from("server", "boost", 'has no effect with seat = "server"', "Remove it."),
+    Rule(
+        "everybody",
+        lambda v: bool(v["everybody"]) and (v["seat"] == "participant" or v["isolating"]),
+        "only a server that does not isolate the victim sends to all",
+        "Remove it.",
+        shown=False,
+    ),
+)

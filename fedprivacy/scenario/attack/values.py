@@ -1,0 +1,88 @@
+"""The values of a game that is being checked, each part valid by itself, and what follows from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedprivacy.scenario.attack.branches import Branch, branches_of
+from fedprivacy.scenario.attack.sections import Attack, GameSettings
+from fedprivacy.scenario.data import FileData
+from fedprivacy.scenario.on_nodes import OnNodes
+from fedprivacy.scenario.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class GameValues:
+    """The values of an attack scenario by key: those of its run, and of `game`.
+
+    Args:
+        run: The scenario without its game.
+        game: The game.
+        attacks: The attacks by name.
+    """
+
+    run: Scenario
+    game: GameSettings
+    attacks: Mapping[str, Attack]
+
+    def __getitem__(self, key: str) -> Any:
+        section, _, name = key.partition(".")
+        return getattr(self.game if section == "game" else getattr(self.run, section), name, None)
+
+    @property
+    def targets(self) -> int:
+        """The records that each attack judges."""
+        return self.game.members + self.game.nonmembers
+
+    @property
+    def began(self) -> int:
+        """The rounds before the attacks."""
+        return self.run.server.rounds if self.game.warm_up is None else self.game.warm_up
+
+    @property
+    def most_answers(self) -> int:
+        """The rounds that a client's noise is made for under local trust."""
+        rounds = self.run.server.rounds
+        return min(rounds, self.run.privacy.max_participations or rounds)
+
+    @property
+    def branches(self) -> list[Branch]:
+        """The branches in which somebody is asked something."""
+        return [branch for branch in branches_of(self.attacks, self.targets) if not branch.silent]
+
+    @property
+    def public(self) -> int:
+        """The records that no client owns."""
+        return round(self._records * self["data.public_fraction"])
+
+    @property
+    def of_victim(self) -> int:
+        """The most records that the victim may own."""
+        return math.ceil((self._records - self.public) / self.run.population)
+
+    @property
+    def _records(self) -> int:
+        data = self.run.data
+        assert not isinstance(data, OnNodes)  # which is reported alone
+        return data.facts.records if isinstance(data, FileData) else data.train_records
+
+
+@dataclass(frozen=True)
+class AttackValues:
+    """The values of one attack by key, beside the run and the game."""
+
+    attack: Attack
+    around: GameValues
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self.attack, key, None)
+
+    @property
+    def is_victim_or_nobody(self) -> bool:
+        """Whether the attacker is no client, or the victim itself."""
+        attacker = self["attacker"]
+        known = attacker is not None
+        return known and (attacker >= self.around.run.population or attacker == self.around.game.victim)

@@ -1,0 +1,67 @@
+"""The base of scenarios that are a training scenario with sections of their own."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from fedprivacy.errors import Finding
+from fedprivacy.scenario.cells import inspect_cells
+from fedprivacy.scenario.changes import Tables
+from fedprivacy.scenario.inspection import inspect
+from fedprivacy.scenario.kinds import KINDS, Kind
+from fedprivacy.scenario.scenario import Scenario
+from fedprivacy.scenario.validation import Inspection, SectionReader
+
+
+class ExtendedScenario(Scenario):
+    """A training scenario with sections of its own, whose rules hold between sections that are valid.
+
+    Attributes:
+        extra: Name of each further section -> what it may be, in the order of a file.
+    """
+
+    extra: ClassVar[Mapping[str, Kind]]
+
+    @classmethod
+    def inspect(cls, tables: Tables) -> Inspection:
+        """Returns the valid parts of the tables of a file, and every mistake in them."""
+        training = {key: value for key, value in tables.items() if key not in cls.extra}
+        whole = inspect(training)
+        reader = SectionReader({**KINDS, **cls.extra})
+        cls.read_extra(reader, tables)
+        findings = [*whole.findings, *inspect_cells(training, whole), *reader.findings]
+        if not findings:
+            findings += cls.between(training, Scenario(**whole.parts), reader.parts)
+        return Inspection(whole.parts | reader.parts, findings)
+
+    @classmethod
+    @abstractmethod
+    def read_extra(cls, reader: SectionReader, tables: Tables) -> None:
+        """Reads the further sections of a file."""
+
+    @classmethod
+    @abstractmethod
+    def between(cls, training: Tables, run: Scenario, parts: Mapping[str, Any]) -> Iterable[Finding]:
+        """Returns the mistakes between the further sections and the rest, all valid by themselves.
+
+        Args:
+            training: The tables without the further sections.
+            run: The scenario without them.
+            parts: The further sections.
+        """
+
+    @property
+    def plain(self) -> Scenario:
+        """The training scenario without the further sections."""
+        return Scenario(**{key: getattr(self, key) for key in Scenario.model_fields})
+
+    def tables(self) -> dict[str, Any]:
+        """The scenario as plain tables, in the order of a file."""
+        tables = super().tables()
+        return {**{key: tables[key] for key in tables if key not in self.extra}, **self.extra_tables()}
+
+    @abstractmethod
+    def extra_tables(self) -> dict[str, Any]:
+        """Returns the further sections as plain tables, in the order of a file."""

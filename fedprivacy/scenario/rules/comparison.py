@@ -1,0 +1,87 @@
+"""Rules for what is compared: options of a scenario, and mechanisms of messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedprivacy.errors import Finding
+from fedprivacy.io.rules import Check, Entry, First, Rule
+from fedprivacy.scenario.sections import NAME, TRUSTS, Compare
+
+
+@dataclass(frozen=True)
+class CompareValues:
+    """A valid `[compare]`, beside the keys of `[privacy]`, which may be wrong by themselves."""
+
+    compare: Compare
+    privacy: Mapping[str, Any]
+
+    def __getitem__(self, key: str) -> Any:
+        section, _, name = key.partition(".")
+        return self.privacy.get(name) if section == "privacy" else getattr(self.compare, name, None)
+
+    @property
+    def trust(self) -> Any:
+        """The scenario's own trust model."""
+        return self["privacy.trust"]
+
+    @property
+    def messages_are_compared(self) -> bool:
+        """Whether a local cell whose unit is a client is among those compared."""
+        units = self.compare.units or (self.privacy.get("unit", "client"),)
+        return "local" in self.compare.trusts and "client" in units
+
+
+def _names_and_keys(v: CompareValues) -> Iterator[Finding]:
+    """Refuses an option without a name for its folder, or that changes nothing."""
+    for name, keys in v.compare.option.items():
+        path = ("compare", "option", name)
+        if not re.fullmatch(NAME, name):
+            yield Finding(path, "must be letters, digits and hyphens, at most 64")
+        elif not any(keys.values()):
+            yield Finding(path, "has no key, and is what it is compared with", "Add one, or remove it.")
+
+
+def _alone(key: str) -> Rule[CompareValues]:
+    return Rule(
+        "compare.option",
+        lambda v: bool(v.compare.option) and bool(v[f"compare.{key}"]),
+        f"options are compared with the scenario's own {key.removesuffix('s')}, not with several",
+        f"Remove compare.{key}, or the options.",
+        shown=False,
+    )
+
+
+MECHANISMS_ARE_OF_MESSAGES = Rule[CompareValues](
+    "compare.mechanisms",
+    lambda v: "local" in v.compare.trusts and bool(v["compare.mechanisms"]) and not v.messages_are_compared,
+    'has no effect without unit "client": they randomise the messages of clients',
+    'Remove it, or add "client" to compare.units.',
+    shown=False,
+)
+OPTION_RULES: tuple[Entry[CompareValues], ...] = (
+    Check(_names_and_keys),
+    First(
+        Rule(
+            "compare.option",
+            lambda v: bool(v.compare.option) and (v.trust not in TRUSTS or v.trust == "none"),
+            "an option is compared at the scenario's own trust model and epsilons, and it has none",
+            'Set privacy.trust = "central" or "local", or remove it.',
+            shown=False,
+        ),
+        Rule(
+            "compare.option",
+            lambda v: bool(v.compare.option) and v.trust not in v.compare.trusts,
+            lambda v: (
+                f"there is nothing to compare with: {v.trust}, the scenario's own, is not in compare.trusts"
+            ),
+            lambda v: f'Add "{v.trust}" to compare.trusts.',
+            shown=False,
+        ),
+    ),
+    _alone("units"),
+    _alone("mechanisms"),
+)

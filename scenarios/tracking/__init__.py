@@ -1,0 +1,1 @@
+"""Sends results to experiment trackers. A tracker is an observer: it gets public values only."""

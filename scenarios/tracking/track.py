@@ -1,0 +1,145 @@
+"""Follows a run for a tracker: public values only, and others under `operator/` on request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.documents.redaction import operator_only, redact
+from fedprivacy.documents.run import RunDocument
+from fedprivacy.errors import InputError
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.loading import AnyScenario
+from scenarios.tracking.tracker import Tracker, tracker_class
+
+_WORDS = ("description", "duration", "tuning")
+OPERATOR = "operator/"
+
+
+class Tracking:
+    """A tracker, and what it may see.
+
+    Args:
+        tracker: An open tracker; None ignores all values.
+        operator: Whether operator-only values go there too (`--track-operator`).
+    """
+
+    def __init__(self, tracker: Tracker | None, operator: bool = False) -> None:
+        self._tracker, self._operator = tracker, operator
+
+    def beside(self, show: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Returns a function that shows an event and, if it is a round of training, logs it."""
+
+        def on_event(event: Any) -> None:
+            show(event)
+            if self._tracker is not None and "accuracy" in event and "round" in event:
+                self._round(self._tracker, event)
+
+        return on_event
+
+    def _round(self, tracker: Tracker, event: Mapping[str, Any]) -> None:
+        step = event["round"] + 1
+        public = redact({"rounds": [event]}, [*operator_only({}), *RunDocument.OPERATOR_ONLY])["rounds"][0]
+        public.pop("round", None)
+        tracker.log(_numbers(public), step)
+        if self._operator:
+            private = {key: value for key, value in event.items() if key not in public and key != "round"}
+            tracker.log({OPERATOR + key: value for key, value in _numbers(private).items()}, step)
+
+    def result(self, document: Mapping[str, Any]) -> None:
+        """Logs the guarantees of a run that has ended, or the cells of a comparison."""
+        if self._tracker is None:
+            return
+        public = redact(document, operator_only(document))
+        if document["kind"] != RunDocument.KIND:
+            # Only the record knows whether the number of clients is public: not so under add-remove.
+            self._tracker.settings(_settings(public["scenario"]))
+        for guarantee in public.get("privacy", {}).get("guarantees", ()):
+            _state(self._tracker, guarantee["observer"], guarantee, len(public.get("rounds", ())))
+        for cell in public.get("cells", ()):
+            parts = [cell["trust"], cell.get("asked"), cell["epsilon"]]
+            label = "/".join(str(part) for part in parts if part is not None)
+            accuracy = cell.get("accuracy")
+            if isinstance(accuracy, dict) and accuracy.get("mean") is not None:
+                self._tracker.log({f"accuracy/{label}": accuracy["mean"]}, 0)
+            for guarantee in cell["guarantees"]:
+                _state(self._tracker, f"{label}/{guarantee['observer']}", guarantee, 0)
+        if self._operator:
+            for key in ("seed", "command"):
+                if document.get(key) is not None:
+                    self._tracker.note(OPERATOR + key, str(document[key]))
+
+
+def _state(tracker: Tracker, key: str, guarantee: Mapping[str, Any], step: int) -> None:
+    """Logs a guarantee: its sentence, and its epsilon under a name that has its terms."""
+    tracker.note(f"guarantee/{key}", guarantee["words"])
+    if guarantee["epsilon"] is not None:
+        terms = f"{guarantee['unit']}-{guarantee['adjacency']}-delta-{guarantee['delta']:g}"
+        tracker.log({f"epsilon/{key}/{terms}": guarantee["epsilon"]}, step)
+
+
+def check_tracking(name: str | None, operator: bool, resumed: bool) -> None:
+    """Refuses options of tracking that do not go together, before anything is written.
+
+    Raises:
+        InputError: if a tracker is unknown, not installed, or asked to follow a run from its middle.
+    """
+    if name is None and operator:
+        raise InputError("--track-operator: only with --track. Name a tracker.")
+    if name is not None and resumed:
+        raise InputError("--track with --resume: a tracker follows runs from their start. Leave it out.")
+    if name is not None:
+        tracker_class(name)
+
+
+@contextmanager
+def tracking(
+    name: str | None, scenario: AnyScenario, out: Path, operator: bool = False
+) -> Iterator[Tracking]:
+    """Opens a tracker for a scenario, and closes it however the run ends.
+
+    Without a name nothing is logged.
+
+    Raises:
+        InputError: if there is no such tracker, or it cannot be opened.
+    """
+    if name is None:
+        yield Tracking(None)
+        return
+    tracker = tracker_class(name)(scenario.label, out)
+    try:
+        if isinstance(scenario, Scenario):
+            tracker.settings(public_settings(scenario))
+        yield Tracking(tracker, operator)
+    except BaseException:
+        tracker.close(finished=False)
+        raise
+    tracker.close(finished=True)
+
+
+def public_settings(scenario: Scenario) -> dict[str, str]:
+    """Returns the settings of a training without those of the operator alone, key -> value as text."""
+    return _settings(redact({"scenario": scenario.tables()}, RunDocument.OPERATOR_ONLY)["scenario"])
+
+
+def _settings(tables: Mapping[str, Any]) -> dict[str, str]:
+    return dict(_flat({key: value for key, value in tables.items() if key not in _WORDS}))
+
+
+def _flat(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", str(value)
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    """Returns the numbers of a table."""
+    return {
+        key: float(value)
+        for key, value in values.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }

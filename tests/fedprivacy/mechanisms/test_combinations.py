@@ -1,0 +1,113 @@
+"""Rules between the terms of a plan: each refuses a plan, under the names that its reader knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fedprivacy.errors import InputError
+from fedprivacy.io.rules import Entry, First, Rule
+from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
+from fedprivacy.mechanisms.banded import BandedGaussian
+from fedprivacy.mechanisms.combinations import PURE, RULES, RULES_OF_WHOLE_PLANS, Terms, problems
+from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.local import LOCAL, local_class
+from fedprivacy.mechanisms.privunit import PrivUnitG
+from fedprivacy.mechanisms.pure import PureMechanism
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.sampling.batches import ShuffledBatches
+from fedprivacy.sampling.cohorts import AllSampling, SeparatedSampling
+
+APART = SeparatedSampling(2, 4)
+CENTRAL = Plan("central", "client", "replace-one", 20, 10, APART, Gaussian(1.0, 2.0), 1e-3)
+LOCAL_PLAN = replace(CENTRAL, trust="local", sampler=AllSampling(), noise_draw="client", max_participations=3)
+MESSAGES = replace(LOCAL_PLAN, mechanism=PrivUnitG(1.0, 1.0))
+RECORDS = replace(LOCAL_PLAN, unit="example", batches=ShuffledBatches(1))
+BANDED = replace(CENTRAL, mechanism=BandedGaussian(1.0, 2.0, 4, 10))
+ADAPTIVE = replace(CENTRAL, mechanism=AdaptiveGaussian(1.0, 2.0, 0.5, 0.2, 5.0))
+SIGNS = replace(CENTRAL, mechanism=EncodedGaussian(1.0, 2.0, "signs", 9, 9))
+STUDENT = replace(CENTRAL, mechanism=EncodedStudent(1.0, 2.0, 9.0, "signs", 9, 9))
+OF_RECORDS = {"unit": "example", "batches": ShuffledBatches(1)}
+# A plan, what is changed in it, and the term and the words of the rule that it breaks then.
+BROKEN = [
+    (CENTRAL, {"sampler": SeparatedSampling(2, 0)}, "sampling", "at least 1"),
+    (CENTRAL, {"sampler": SeparatedSampling(2, 11)}, "separation", "would have to answer twice in 11 rounds"),
+    (CENTRAL, {"adjacency": "add-remove"}, "adjacency", "change when the others come"),
+    (CENTRAL, {"max_participations": 3}, "max_participations", "no effect under trust"),
+    (LOCAL_PLAN, {"adjacency": "add-remove"}, "adjacency", "the server sees who answers"),
+    (MESSAGES, {"adjacency": "zero-out"}, "adjacency", '"replace-one" alone'),
+    (MESSAGES, {"trust": "central", "max_participations": None}, "mechanism", "messages of clients"),
+    (MESSAGES, {"noise_draw": "sum"}, "noise_draw", "cannot stand for a sum"),
+    (MESSAGES, OF_RECORDS, "mechanism", "each step on records"),
+    (RECORDS, {"noise_draw": "sum"}, "noise_draw", "of which no sum can be drawn"),
+    (STUDENT, {"trust": "local"}, "mechanism", "the noise of a server"),
+    (ADAPTIVE, {"trust": "local"}, "clipping_quantile", "the server adapts"),
+    (ADAPTIVE, OF_RECORDS, "clipping_quantile", "not of gradients"),
+    (SIGNS, OF_RECORDS, "encoding", "updates are encoded"),
+    (STUDENT, OF_RECORDS, "encoding", "updates are encoded"),
+    (BANDED, {"sampler": AllSampling()}, "bands", '"all" does not keep to that'),
+    (BANDED, {"sampler": SeparatedSampling(2, 3)}, "bands", "would share noise"),
+    (BANDED, {"trust": "local"}, "bands", "the server correlates"),
+    (BANDED, OF_RECORDS, "bands", "records are in several rounds"),
+    (BANDED, {"rounds": 11}, "rounds", "made for 10 rounds"),
+    (
+        BANDED,
+        {"rounds": 10**6, "population": 10**4, "sampler": SeparatedSampling(2, 1000), "mechanism": BandedGaussian(1.0, 2.0, 200, 10**6)},
+        "bands",
+        "takes too long to find",
+    ),
+    (MESSAGES, {"noise_draw": None}, "noise_draw", "a draw of its own"),
+    (RECORDS, {"batches": None}, "batches", "how batches of records are drawn"),
+    (CENTRAL, {"batches": ShuffledBatches(1)}, "batches", "no other unit does"),
+]  # fmt: skip
+
+
+def broken(plan: Plan, changes: dict) -> str:
+    with pytest.raises(InputError) as refused:
+        replace(plan, **changes)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(("plan", "changes", "term", "words"), BROKEN)
+def test_a_plan_is_refused_at_the_term_that_breaks_a_rule(
+    plan: Plan, changes: dict, term: str, words: str
+) -> None:
+    assert any(line.startswith(term) and words in line for line in broken(plan, changes).splitlines())
+
+
+def test_each_rule_refuses_a_plan() -> None:
+    def leaves(entry: Entry[Terms]) -> list[Rule[Terms]]:
+        rules = entry.entries if isinstance(entry, First) else [entry]
+        return [rule for rule in rules if isinstance(rule, Rule)]
+
+    lines = [line for plan, changes, *_ in BROKEN for line in broken(plan, changes).splitlines()]
+    for rule in [rule for entry in (*RULES, *RULES_OF_WHOLE_PLANS) for rule in leaves(entry)]:
+        words = rule.problem if isinstance(rule.problem, str) else ""
+        assert any(line.startswith(rule.key) and words in line for line in lines), rule
+
+
+def test_a_plan_that_breaks_several_rules_is_told_all_of_them() -> None:
+    text = broken(BANDED, {"rounds": 11, "adjacency": "add-remove"})
+    assert [line.split(" ")[0] for line in text.splitlines()] == ["adjacency", "rounds"]
+
+
+def test_pure_mechanisms_are_those_whose_event_is_one_of_pure_epsilon() -> None:
+    pure = [name for name in LOCAL if issubclass(local_class(name), PureMechanism)]
+    assert pure == list(PURE)
+
+
+def test_a_problem_has_the_names_of_its_reader() -> None:
+    apart = {"sampling": "separated", "cohort": 3, "separation": 5, "population": 12, "bands": 6}
+    options = {term: f"--{term}" for term in apart} | {"sampling": ""}
+    for names, lines in (
+        ({}, ["separation = 5: 5 cohorts of 3", "bands = 6: larger than separation = 5"]),
+        (
+            {"separation": "sampling.separation", "bands": "privacy.bands"},
+            ["sampling.separation = 5: 5 cohorts", "privacy.bands = 6: larger than sampling.separation = 5"],
+        ),
+        (options, ["--separation 5: 5 cohorts of 3", "--bands 6: larger than --separation 5"]),
+    ):
+        texts = [str(problem) for problem in problems(Terms(**apart, names=names), RULES)]
+        assert [text[: len(line)] for text, line in zip(texts, lines, strict=True)] == lines

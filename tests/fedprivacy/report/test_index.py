@@ -1,0 +1,92 @@
+"""The index page of stored results: escaped, offline, and sorted by its only script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fedprivacy.report.index import HEAD, render, write
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def row(run: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "run": run,
+        "path": run,
+        "name": "digits",
+        "kind": "run",
+        "started": "2026-01-01T10:00:00+00:00",
+        "status": "finished",
+        "trust": "central",
+        "unit": "client, replace-one",
+        "delta": 1e-5,
+        "epsilon_server": None,
+        "epsilon_participant": 2.00001,
+        "epsilon_outsider": 2.0,
+        "accuracy": 0.5,
+        "tags": [],
+    } | changes
+
+
+def test_texts_are_escaped_and_names_are_quoted_in_addresses() -> None:
+    page = render([row("a b#<script>alert(1)</script>", tags=["<b>"])], [True])
+    assert "<script>alert" not in page
+    assert "<b>" not in page
+    assert 'href="a%20b%23%3Cscript%3Ealert%281%29%3C/script%3E/report.html"' in page
+
+
+def test_an_epsilon_is_rounded_up_and_a_missing_one_is_a_dash() -> None:
+    page = render([row("r")], [False])
+    assert 'data-key="2.00001">2.001</td>' in page
+    assert "<td>-</td>" in page
+    assert "<a " not in page
+
+
+def test_the_policy_allows_the_script_of_the_page_alone() -> None:
+    page = render([row("r")], [False])
+    [script] = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page
+    assert "default-src 'none'" in page
+    assert "http:" not in page.replace("http-equiv", "")
+
+
+def test_it_links_the_reports_that_are_there(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "report.html").write_text("")
+    rows = [row("one", path=str(tmp_path / "one")), row("two", path=str(tmp_path / "two"))]
+    page = write(tmp_path, rows).read_text()
+    assert 'href="one/report.html"' in page
+    assert 'href="two/report.html"' not in page
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="sorts in Chromium")
+@pytest.mark.parametrize(("presses", "order"), [(1, ["b", "c", "a", "d"]), (2, ["a", "c", "b", "d"])])
+def test_a_pressed_heading_sorts_numbers_and_leaves_missing_ones_last(
+    tmp_path: Path, presses: int, order: list[str]
+) -> None:
+    rows = [row(name, accuracy=value) for name, value in zip("abcd", (0.9, 0.1, 0.25, None), strict=True)]
+    page = render(rows, [False] * 4)
+    [script] = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    press = f"document.querySelectorAll('th button')[{HEAD.index('accuracy')}].click();" * presses
+    pressed = script + press
+    digest = base64.b64encode(hashlib.sha256(pressed.encode()).digest()).decode()
+    page = re.sub(r"script-src '[^']+'", f"script-src 'sha256-{digest}'", page.replace(script, pressed))
+    (tmp_path / "index.html").write_text(page)
+    assert CHROMIUM is not None
+    done = subprocess.run(
+        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
+         "--dump-dom", (tmp_path / "index.html").as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert re.findall(r'<tr><th scope="row">(\w)</th>', done.stdout) == order
+    assert f'aria-sort="{"ascending" if presses == 1 else "descending"}"' in done.stdout
