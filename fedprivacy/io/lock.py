@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import psutil
 from filelock import lock_descriptor, unlock_descriptor
 
 from fedprivacy.errors import HeldError
@@ -163,6 +162,8 @@ def _may_live(number: int, host: str) -> bool:
     """Whether a process may still run; those on other machines may."""
     if host != socket.gethostname():
         return True
+    import psutil  # here, so that the check-up runs where it is missing
+
     try:
         return psutil.pid_exists(number)
     except OverflowError:  # larger than any number of a process

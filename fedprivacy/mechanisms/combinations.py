@@ -148,6 +148,7 @@ SEPARATED_COHORTS_HAVE_CLIENTS = Rule[Terms](
     "sampling",
     lambda t: t.clients_apart is not None and min(t.cohort or 0, t.separation or 0) < 1,
     "its cohort and its separation must be at least 1",
+    "Make both at least 1.",
 )
 COHORTS_COME_APART = Rule[Terms](
     "separation",
@@ -290,6 +291,23 @@ BANDS_CAN_BE_SEARCHED = Rule[Terms](
     lambda t: f"At most {MOST_WORK // (t.rounds or 1)}.",
 )
 
+TRUSTS, UNITS = ("none", "central", "local"), ("client", "example")
+ADJACENCIES, DRAWS = ("replace-one", "add-remove", "zero-out"), (None, "client", "sum")
+# Rules exclude what no proof covers by the values that are known: of any other nothing is proved.
+TERMS_ARE_KNOWN = tuple(
+    Rule[Terms](
+        term,
+        lambda t, term=term, values=values: t[term] not in values,  # type: ignore[misc]
+        "unknown",
+        f"Use one of {', '.join(literal(value) for value in values if value is not None)}.",
+    )
+    for term, values in (
+        ("trust", TRUSTS),
+        ("unit", UNITS),
+        ("adjacency", ADJACENCIES),
+        ("noise_draw", DRAWS),
+    )
+)
 # What reads an absent term as not set, where a scenario may only not know it.
 DRAW_OF_MESSAGES_IS_STATED = Rule[Terms](
     "noise_draw",
@@ -301,7 +319,8 @@ DRAW_OF_MESSAGES_IS_STATED = Rule[Terms](
 BATCHES_ARE_OF_RECORDS = Rule[Terms](
     "batches",
     lambda t: (t.unit == "example") != (t.batches is not None),
-    'unit = "example" says how batches of records are drawn, and no other unit does',
+    'unit = "example" states how batches of records are drawn, and no other unit does',
+    'Give batches with unit = "example", and leave them out otherwise.',
     shown=False,
 )
 
@@ -326,4 +345,8 @@ RULES: tuple[Entry[Terms], ...] = (
     BANDS_CAN_BE_SEARCHED,
     NOISE_LASTS_ALL_ROUNDS,
 )
-RULES_OF_WHOLE_PLANS: tuple[Entry[Terms], ...] = (DRAW_OF_MESSAGES_IS_STATED, BATCHES_ARE_OF_RECORDS)
+RULES_OF_WHOLE_PLANS: tuple[Entry[Terms], ...] = (
+    *TERMS_ARE_KNOWN,
+    DRAW_OF_MESSAGES_IS_STATED,
+    BATCHES_ARE_OF_RECORDS,
+)

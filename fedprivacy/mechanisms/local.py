@@ -39,7 +39,7 @@ class LocalMechanism(Protocol):
 
         Args:
             clipping_norm: C, the L2 bound of one client's update.
-            dimension: The length of an update.
+            dimension: The length of an update, for a class with a field of this name; else any number.
             direction: "lifted" or "normalised": how a mechanism of unit vectors makes one of an update.
         """
 

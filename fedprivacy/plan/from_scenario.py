@@ -259,8 +259,9 @@ def _mechanism(scenario: Scenario, facts: Facts) -> Mechanism | None:
         return _encoded(privacy, facts.dimension())
     if privacy.mechanism in ("gaussian", "auto"):
         return Gaussian(privacy.clipping_norm, privacy.noise_multiplier or 0.0)
-    dimension = facts.dimension() if privacy.mechanism == "sign-bits" else 0
     kind = local_class(privacy.mechanism)
+    # To know it takes the model, so only a mechanism that keeps the length of an update gets it.
+    dimension = facts.dimension() if "dimension" in kind.__dataclass_fields__ else 0
     return kind.uncalibrated(privacy.clipping_norm, dimension, privacy.direction or "lifted")
 
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from scenarios.cli.output import Json, print_result
-from scenarios.federation.state import SEEDED_WARNING
 
 app = typer.Typer(
     help="Start and stop a local Flower federation, a SuperLink and SuperNodes, to try deployments.",
@@ -57,7 +56,7 @@ def up(
     from scenarios.cli.scenario_argument import scenario_for
     from scenarios.engines.bundle import with_absolute_paths
     from scenarios.federation import local
-    from scenarios.federation.state import FOLDER
+    from scenarios.federation.state import FOLDER, SEEDED_WARNING
 
     requested = None if scenario is None else scenario_for("federation up", scenario, None, None)
     assert not isinstance(requested, ErmScenario)  # refused, because only `fedprivacy run` takes it
@@ -116,6 +115,8 @@ def _show(document: dict[str, Any]) -> None:
     for name, runs in document["processes"].items():
         print(f"- {name}: {'running' if runs else 'ended'}")
     if document["noise"] == "seeded":
+        from scenarios.federation.state import SEEDED_WARNING
+
         print(SEEDED_WARNING)
     print(PORT_SAYS)
     if document["problem"]:

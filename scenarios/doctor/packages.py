@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
-
-from packaging.requirements import Requirement
 
 from fedprivacy import __version__
 from fedprivacy.io.install_hint import ROOT, install
 from scenarios.doctor.check import ABSENT, FAILURE, OK, WARNING, Check, ProbeFailed, probe
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 LEAST_PYTHON = (3, 11)
 # Distribution -> the module that it brings. torch and flwr have checks of their own.
@@ -50,6 +52,8 @@ class Needed:
     @classmethod
     def of(cls, line: str) -> Needed:
         """Reads a line of a package's metadata."""
+        from packaging.requirements import Requirement  # here: a check-up reports what is missing
+
         requirement = Requirement(line)
         extra = _EXTRA.search(str(requirement.marker or ""))
         return cls(requirement, extra[1] if extra else None)
