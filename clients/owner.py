@@ -61,7 +61,7 @@ class Owner:
             # The submitter of a run could otherwise decide how the records are used, and reset the account.
             raise Refusal(
                 f"node config: {' and '.join(given)} without a scenario of its own: the node would follow "
-                "whoever submits a run. Add scenario = PATH.",
+                "the submitter of a run. Add scenario = PATH.",
                 "node-config",
             )
         if pinned and "home" not in given:

@@ -1,9 +1,10 @@
 """The assumptions that guarantees rest on, each with a stable id.
 
-The name of a member is its id, and its value is the text that documents state. Code compares ids, never
-texts: `Assumption.among` also recognises the texts of earlier versions, so that a text can be reworded and
-stored documents stay readable. Two kinds of text have no id: those that contain numbers of a run (sizes, a
-slope), and those of randomness outside a simulation, which are put together from parts.
+The name of a member is its id, and its value is the text that documents state. Code compares ids
+(`Assumption.of`, `Assumption.among`). Verification compares the texts of a record with those of today, so
+older records have to be made again where a text was reworded. Two kinds of text have no id: those that
+contain numbers of a run (sizes, a slope), and those of randomness outside a simulation, which are put
+together from parts.
 """
 
 from __future__ import annotations
@@ -12,21 +13,17 @@ from collections.abc import Iterable
 from enum import StrEnum, unique
 from typing import Self
 
-# Reworded texts, as documents of earlier versions state them: {former text: id}.
-FORMER_TEXTS: dict[str, str] = {}
-
 
 class Assumption(StrEnum):
     """Base class of assumptions: a string, its text, with an id, its name."""
 
     @classmethod
     def of(cls, text: str) -> Self | None:
-        """Returns the assumption that a text states, in its present or a former wording, or None."""
-        by_text = {member.value: member for member in cls}
-        return by_text.get(text) or cls.__members__.get(FORMER_TEXTS.get(text, ""))
+        """Returns the assumption that a text states, or None."""
+        return {member.value: member for member in cls}.get(text)
 
     def among(self, texts: Iterable[str]) -> bool:
-        """Whether one of the texts states this assumption, in its present or a former wording."""
+        """Whether one of the texts states this assumption."""
         return any(type(self).of(text) is self for text in texts)
 
 
@@ -43,69 +40,74 @@ class TrainingAssumption(Assumption):
     OTHERS_HONEST = (
         "neither the server nor another client colludes with the observer: it sees only the final model"
     )
-    ENFORCED = "each client clips, draws its own noise and counts its own answers, whatever the server asks"
+    ENFORCED = (
+        "each client clips, draws its own noise and counts its own answers, whatever the server requests"
+    )
     STEPS_ENFORCED = (
         "each client clips the gradient of each record, draws its own batches and noise and counts its "
-        "own answers, whatever the server asks"
+        "own answers, whatever the server requests"
     )
     HANDED = (
-        "whoever submits the run is honest about the plan: each client clips, draws its own noise and "
-        "counts its own answers, but by the plan that came with the run"
+        "the submitter of the run is honest about the plan: each client clips, draws its own noise and "
+        "counts its own answers, by the plan that came with the run"
     )
     STEPS_HANDED = (
-        "whoever submits the run is honest about the plan: each client clips the gradient of each record,"
-        " draws its own batches and noise and counts its own answers, but by the plan that came with the "
-        "run"
+        "the submitter of the run is honest about the plan: each client clips the gradient of each "
+        "record, draws its own batches and noise and counts its own participations, by the plan that "
+        "came with the run"
     )
     PINNED = (
-        "each client holds this plan itself, pinned on its own node, as whoever submitted the run states "
-        "and no message shows: by it the client clips, draws its own noise and counts its own answers, "
-        "whatever the server asks; and the code that came with the run to its node is this code, "
-        "unchanged"
+        "each client holds this plan itself, pinned on its own node (stated by the submitter of the run; "
+        "no message shows it): by it the client clips, draws its own noise and counts its own "
+        "participations, whatever the server requests; and the code that came with the run to its node "
+        "is this code, unchanged"
     )
     STEPS_PINNED = (
-        "each client holds this plan itself, pinned on its own node, as whoever submitted the run states "
-        "and no message shows: by it the client clips the gradient of each record, draws its own batches "
-        "and noise and counts its own answers, whatever the server asks; and the code that came with the "
-        "run to its node is this code, unchanged"
+        "each client holds this plan itself, pinned on its own node (stated by the submitter of the run; "
+        "no message shows it): by it the client clips the gradient of each record, draws its own batches "
+        "and noise and counts its own participations, whatever the server requests; and the code that "
+        "came with the run to its node is this code, unchanged"
     )
     ANSWERS_PINNED = (
-        "each client holds this plan itself, pinned on its own node, as whoever submitted the run states "
-        "and no message shows: by it the client randomises its own answers, answers each query once and "
-        "counts its own answers, whatever the server asks; and the code that came with the run to its "
-        "node is this code, unchanged"
+        "each client holds this plan itself, pinned on its own node (stated by the submitter of the run; "
+        "no message shows it): by it the client randomises its own answers, answers each query once and "
+        "counts its own answers, whatever the server requests; and the code that came with the run to "
+        "its node is this code, unchanged"
     )
     SECRET_COHORT = "the cohort of each round stays secret"
     SEPARATED = (
-        "the server asks nobody again sooner than it says; who is asked when may be known, and depends on"
-        " nobody's records"
+        "the server requests no client again before its separation has passed; the schedule may be "
+        "known, and depends on no records"
     )
     NOISE_SECRET = (
-        "the server keeps the noise of past rounds to itself, with which the exact sums could be found"
+        "the server keeps the noise of past rounds secret, since the exact sums could be computed with it"
     )
     NOT_SHOWN = (
         "the fields marked operator-only (who failed and why, counts of zeroed updates) are not shown to "
         "the observer"
     )
-    HIDDEN = "the fields marked operator-only, which whoever runs this sees, are not shown to the observer"
+    HIDDEN = (
+        "the fields marked operator-only, which the operator of the run sees, are not shown to the observer"
+    )
     TESTED_CLIENTS = (
-        "accuracy and loss are not shown to the observer: held-out records belong to clients, or may, and"
-        " no noise hides what the model does on them"
+        "accuracy and loss are not shown to the observer: held-out records belong to clients, or may, "
+        "and no noise protects them there"
     )
     BROKEN_OFF = (
-        "the observer is not told that the run broke off, nor in which round: a fault may depend on the data"
+        "the observer does not learn that the run broke off, nor in which round: a fault may depend on "
+        "the data"
     )
     NODES_ANSWER = (
         "no client's records make its training hang or kill its process, which the server would see "
         "(federation.client_timeout in the node's own scenario keeps that from it)"
     )
     FILE_READ = (
-        "the records are in one file, and the processes of the run that read it, the server's among them,"
-        " make nothing else of it than this plan does"
+        "the records are in one file, and the processes of the run that read it, the server's among "
+        "them, use it for this plan alone"
     )
     SIZES_PUBLIC = (
-        "how many records each client has is public, and what is reckoned with it (rates, denominators of"
-        " means) stays the same if a record comes or goes"
+        "each client's record count is public, and quantities derived from it (rates, denominators of "
+        "means) do not change when one record is added or removed"
     )
     RECORDS_TRAIN = (
         "no record makes its client's training fail (raise an error, hang, kill its process): what a "
@@ -117,15 +119,15 @@ class TrainingAssumption(Assumption):
     )
     SIMULATED = (
         "simulation-grade randomness: floating-point noise and sampling come from a seeded stream that "
-        "the observer does not know; it sees this run alone, and each round once (what is played again, "
-        "after a break, from the start or by another version, has the same noise); and it does not "
-        "measure when messages arrive"
+        "the observer does not know; the observer sees this run alone, and each round once (a round that "
+        "is repeated after a break, from the start or by another version has the same noise); and it "
+        "does not measure when messages arrive"
     )
     STOPPED_BLINDLY = (
         "the decision when to stop looked at nothing that depends on the data (no model, accuracy or "
-        "count of failures), since else only the planned charge holds"
+        "count of failures); otherwise only the planned charge holds"
     )
     FAILED_BLINDLY = (
-        "the fault that ended the run, and its round, depend on nobody's data, since else only the "
+        "the fault that ended the run, and its round, depend on nobody's data; otherwise only the "
         "planned charge holds"
     )

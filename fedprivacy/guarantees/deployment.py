@@ -18,11 +18,11 @@ _UNMEASURED = "and the observer does not measure when messages arrive"
 _AT_SERVER = "floating-point noise and cohorts come from the operating system's entropy at the server"
 _STATED = (
     "what is drawn on the nodes (floating-point noise, batches) comes from their operating systems' entropy, "
-    "as whoever submitted the run states, and no message shows"
+    "as the submitter of the run states; no message shows it"
 )
 _ASSUMED = (
     "what is drawn on the nodes (floating-point noise, batches) comes from their operating systems' entropy, "
-    "as the run asks of them: this is assumed, and no message shows it"
+    "as the run requests: this is assumed, and no message shows it"
 )
 _NAMES = {SEEDED: "simulation-grade randomness", SYSTEM: "operating system's entropy"}
 
@@ -62,7 +62,7 @@ class Stated:
             held: Whether the clients were our own, of whom it is known.
         """
         stated = self.pinned and self.noise == SYSTEM
-        known = "" if held else ", stated by whoever submitted the run" if stated else ", assumed"
+        known = "" if held else ", stated by the submitter of the run" if stated else ", assumed"
         return {"server": _NAMES[self.noise], "clients": _NAMES[self.noise] + known}
 
 

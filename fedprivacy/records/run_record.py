@@ -67,7 +67,7 @@ class RunRecord:
         noise_key: What tells the noise of this run from that of others (`run_streams`).
         sizes: The records of each client (`Ledger`).
         way: How clients are trained, in words.
-        stated: What whoever submitted the run states of nodes that are not our own (`Ledger`).
+        stated: The submitter's statements about nodes that are not our own (`Ledger`).
         engine: Where the apps run, and on how many workers: no result depends on it.
     """
 

@@ -22,14 +22,15 @@ class StatisticsAssumption(Assumption):
         "of clients and how many of them answered"
     )
     PRIVATE_SIZE = (
-        "the observer is not told how many clients there are or have answered (operator-only in the record)"
+        "the observer does not learn how many clients there are or have answered (operator-only in the "
+        "record)"
     )
     ENFORCED = (
-        "each client randomises its own answers, and answers each query once, whatever the server asks for"
+        "each client randomises its own answers, and answers each query once, whatever the server requests"
     )
     HANDED = (
-        "whoever submits the run is honest about the plan: each client randomises its own answers, and "
-        "answers each query once, but by the plan that came with the run"
+        "the submitter of the run is honest about the plan: each client randomises its own answers, and "
+        "answers each query once, by the plan that came with the run"
     )
     TRUSTED = (
         "the server is honest: it sees exact totals, adds the noise or chooses, and releases nothing else"

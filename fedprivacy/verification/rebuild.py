@@ -1,6 +1,6 @@
 """Derives the ledger of a stored run again: from its plan, its rounds and its counts of answers.
 
-Some facts depend on the data or on whoever submitted the run (who was drawn, whether held-out records are
+Some facts depend on the data or on the submitter of the run (who was drawn, whether held-out records are
 those of clients, what was stated of nodes). They can only be taken from the record. It has them more than
 once, and everything else has to follow from them.
 """

@@ -290,7 +290,7 @@ def test_a_zeroed_client_has_its_share_in_the_one_draw_for_a_sum() -> None:
 
 
 def test_a_node_with_a_scenario_of_its_own_follows_no_other(make_scenario, tmp_path) -> None:
-    """Under `flwr run` the run config comes from whoever submits the run."""
+    """Under `flwr run` the run config comes from the submitter of the run."""
     own = make_scenario("privacy.trust=local")
     other = make_scenario("privacy.trust=local", "privacy.noise_multiplier=0.01")
     node = {"partition-id": 0, "num-partitions": 1, "scenario": own.to_toml(), "home": str(tmp_path)}

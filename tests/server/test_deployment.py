@@ -81,13 +81,13 @@ def test_a_run_over_pinned_nodes_is_played_once_and_its_record_claims_no_more_th
     assert first["status"] == "finished"
     assert [event["refusals"] for event in first["rounds"]] == [0, 0, 0]
     assert first["final"]["accuracy"] is not None
-    assert "as whoever submitted the run states and no message shows" in assumed(first)
+    assert "stated by the submitter of the run; no message shows it" in assumed(first)
     assert "the code that came with the run to its node is this code" in assumed(first)
     assert "seeded" not in assumed(first)
     assert "no client's records make its training hang or kill its process" in assumed(first)
     assert first["randomness"] == {
         "server": "operating system's entropy",
-        "clients": "operating system's entropy, stated by whoever submitted the run",
+        "clients": "operating system's entropy, stated by the submitter of the run",
     }
     # Another run of whatever kind gets no second answer to any round: its model stays where it began.
     again = refused(tmp_path / "runs", text, configs)
@@ -97,7 +97,7 @@ def test_a_run_over_pinned_nodes_is_played_once_and_its_record_claims_no_more_th
         assert checked_document(path) == document
         page = write(document, path).read_text()
         assert "comes from their operating systems" in page
-        assert "stated by whoever submitted the run" in page
+        assert "stated by the submitter of the run" in page
         with pytest.raises(InputError, match="made by `flwr run`"):
             resume(path)
 
@@ -289,7 +289,7 @@ def test_statistics_over_pinned_nodes_say_the_same(make_statistics, statistics_t
     document = played(tmp_path / "runs", text, configs, noise="system", pinned=True)
     assert document["status"] == "finished"
     assert "randomises its own answers, answers each query once and counts" in assumed(document)
-    assert "as whoever submitted the run states" in assumed(document)
+    assert "as the submitter of the run states" in assumed(document)
     assert "seeded" not in assumed(document)
     assert checked_document(Path(document["path"])) == document
     with pytest.raises(Exception, match="nobody answered"):

@@ -370,7 +370,7 @@ def test_the_apps_of_flwr_run_find_the_same_and_say_what_it_rests_on(
     assert document["randomness"]["clients"] == "simulation-grade randomness, assumed"
     for cell in numbers(document):
         for one in cell["guarantees"]:
-            assert ("whoever submits the run is honest" in one["words"]) == (one["trust"] == "local")
+            assert ("the submitter of the run is honest" in one["words"]) == (one["trust"] == "local")
             assert "simulation-grade" in one["words"] or one["epsilon"] is None
     checked_document(Path(document["path"]))
 

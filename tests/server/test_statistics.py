@@ -394,7 +394,10 @@ def test_clients_that_were_handed_their_plan_say_so(make_statistics) -> None:
     from fedprivacy.statistics.ledger import ledger
 
     plan = Respondents.of(make_statistics("privacy.trust=local", text=ALL)).plan
-    for held, words in ((True, "whatever the server asks for"), (False, "whoever submits the run is honest")):
+    for held, words in (
+        (True, "whatever the server requests"),
+        (False, "the submitter of the run is honest"),
+    ):
         [claim] = [one for one in ledger(plan, 8, held=held)["claims"] if one["observer"] == "server"]
         assert words in claim["assumptions"][0]
 
@@ -480,7 +483,7 @@ def test_the_apps_of_flwr_run_give_the_same_answers(make_statistics, tmp_path, c
     for one, other in zip(document["queries"], embedded.queries, strict=True):
         assert one["estimate"] == other["estimate"]
     assert document["command"] == "flwr run ."
-    held = {"local": "whoever submits the run is honest", "central": "the server is honest"}[trust]
+    held = {"local": "the submitter of the run is honest", "central": "the server is honest"}[trust]
     assert any(held in one["words"] for one in document["privacy"]["guarantees"])
 
 

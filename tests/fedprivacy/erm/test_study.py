@@ -160,7 +160,7 @@ def test_every_guarantee_says_what_its_randomness_is(document: dict[str, Any]) -
         assert (ErmAssumption.PLAYED_ONCE in one["assumptions"]) == (
             promised and approach in ("silos", "served")
         )
-        assert not any("whoever submits the run" in said for said in one["assumptions"])  # all are ours
+        assert not any("the submitter of the run" in said for said in one["assumptions"])  # all are ours
     assert {approach for approach, _ in found} == {"out", "obj", "path", "grid", "average", "silos", "served"}
 
 

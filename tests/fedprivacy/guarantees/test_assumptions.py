@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 
 from fedprivacy.erm.assumptions import ErmAssumption
-from fedprivacy.guarantees import assumptions
 from fedprivacy.guarantees.assumptions import Assumption, TrainingAssumption
-from fedprivacy.guarantees.ledger import broke_off, has_broken_off
+from fedprivacy.guarantees.ledger import broke_off
 from fedprivacy.statistics.assumptions import StatisticsAssumption
 from fedprivacy.tuning.assumptions import TuningAssumption
 
 KINDS: list[type[Assumption]] = [TrainingAssumption, StatisticsAssumption, TuningAssumption, ErmAssumption]
-FORMER = "nobody shows the observer that the run ended early"
 
 
 def ledger_of(*texts: str) -> dict[str, Any]:
@@ -26,14 +24,6 @@ def test_each_text_leads_back_to_its_id(kind: type[Assumption]) -> None:
         assert kind.of(str(assumption)) is assumption
         assert json.loads(json.dumps([assumption])) == [str(assumption)]
     assert kind.of("the moon is full") is None
-
-
-def test_a_former_text_is_the_same_assumption(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not has_broken_off(ledger_of(FORMER))
-    monkeypatch.setitem(assumptions.FORMER_TEXTS, FORMER, "BROKEN_OFF")
-    assert TrainingAssumption.of(FORMER) is TrainingAssumption.BROKEN_OFF
-    assert has_broken_off(ledger_of("the moon is full", FORMER))
-    assert broke_off([FORMER]) == [FORMER]
 
 
 def test_a_fault_stands_before_the_assumptions_that_follow_it_in_a_ledger() -> None:

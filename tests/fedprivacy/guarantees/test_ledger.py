@@ -195,7 +195,7 @@ def test_what_is_charged_in_advance_rests_on_what_the_ledger_does() -> None:
     ledger = Ledger(LOCAL, held=False)
     for guarantee in by_observer(ledger.in_advance(broken_off=True)).values():
         said = " ".join(guarantee.assumptions)
-        assert "whoever submits the run is honest" in said
+        assert "the submitter of the run is honest" in said
         assert "broke off" in said
 
 
@@ -222,7 +222,7 @@ def test_clients_that_were_handed_their_plan_do_not_enforce_it() -> None:
     ledger = Ledger(LOCAL, held=False)
     ledger.ask(EVERYBODY)
     for guarantee in by_observer(ledger).values():
-        assert any("whoever submits the run is honest" in text for text in guarantee.assumptions)
+        assert any("the submitter of the run is honest" in text for text in guarantee.assumptions)
         assert not any("whatever the server asks" in text for text in guarantee.assumptions)
 
 

@@ -61,6 +61,10 @@ BROKEN = [
     (MESSAGES, {"noise_draw": None}, "noise_draw", "a draw of its own"),
     (RECORDS, {"batches": None}, "batches", "how batches of records are drawn"),
     (CENTRAL, {"batches": ShuffledBatches(1)}, "batches", "no other unit does"),
+    (MESSAGES, {"trust": "distributed"}, "trust", "unknown. Use one of"),
+    (MESSAGES, {"unit": "household"}, "unit", "unknown. Use one of"),
+    (MESSAGES, {"adjacency": "bounded"}, "adjacency", "unknown. Use one of"),
+    (MESSAGES, {"noise_draw": "other"}, "noise_draw", "unknown. Use one of"),
 ]  # fmt: skip
 
 
