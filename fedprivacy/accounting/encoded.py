@@ -250,10 +250,10 @@ def _removed(curve: Curve, rate: float) -> Curve:
 
     def sampled(epsilons: Numbers) -> Numbers:
         excess = np.expm1(epsilons)
-        epsilons_needed = -excess  # below the least loss there is
+        deltas = -excess  # below the least loss there is
         some = excess > -rate
-        epsilons_needed[some] = rate * curve(np.log1p(excess[some] / rate))
-        return epsilons_needed
+        deltas[some] = rate * curve(np.log1p(excess[some] / rate))
+        return deltas
 
     return sampled
 
@@ -264,10 +264,10 @@ def _added(curve: Curve, rate: float) -> Curve:
     def sampled(epsilons: Numbers) -> Numbers:
         alpha = np.exp(epsilons)
         left = 1 - alpha * (1 - rate)
-        epsilons_needed = np.zeros(len(epsilons))
+        deltas = np.zeros(len(epsilons))
         some = left > 0
-        epsilons_needed[some] = left[some] * curve(np.log(alpha[some] * rate / left[some]))
-        return epsilons_needed
+        deltas[some] = left[some] * curve(np.log(alpha[some] * rate / left[some]))
+        return deltas
 
     return sampled
 

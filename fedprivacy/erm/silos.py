@@ -141,7 +141,7 @@ class OneShotAverage(Federated):
         worst = max((approach.guarantee for approach in self.approaches), key=lambda g: g.epsilon or 0.0)
         sizes = f"the numbers of records of the {len(self.sizes)} silos are public, {self.records:,} in all"
         if self.approach.adjacency == "add-remove":
-            sizes = f"the sizes of the {len(self.sizes)} silos that are reckoned with are public guesses"
+            sizes = f"the sizes of the {len(self.sizes)} silos are public guesses"
         assumptions = (sizes, ErmAssumption.ONE_SILO, *self._assumptions())
         return tuple(
             worst.but(observer=observer, trust="local", assumptions=assumptions)

@@ -75,7 +75,7 @@ class Rule(Generic[V]):
             yield Finding(path, self.problem_of(values), self.remedy_of(values), shown)
 
     def problem_of(self, values: V) -> str:
-        """Returns the problems of the values."""
+        """Returns what is wrong, in words."""
         return self.problem if isinstance(self.problem, str) else self.problem(values)
 
     def remedy_of(self, values: V) -> str:

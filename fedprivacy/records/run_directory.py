@@ -1,11 +1,11 @@
-"""The run directory: what a run leaves on disk, written so that a crash loses at most one round.
+"""The run directory: the files of a run, written so that a crash loses at most one round.
 
 scenario.toml   complete, every default written out
 events.jsonl    one line a round, flushed
 run.json        the versioned result document
 checkpoint/     the two newest rounds, safetensors, enough to resume bit-identically
 report.html     one offline page
-lock            who works on it, while somebody does (`at_work`)
+lock            the process that works on it, while one does (`ownership`)
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class RunRecord:
         scenario: What was asked for.
         plan: The privacy plan that runs.
         directory: Where it is written.
-        earlier: The document of the run that this one goes on with.
+        earlier: The document of the run that is resumed.
         command: The command that reproduces the run, for the report.
         on_round: Called with each round's event, for progress displays.
         held: Whether the clients hold a plan of their own (`Ledger`).

@@ -202,7 +202,7 @@ def check(module: nn.Module, features: Sequence[int], classes: int) -> None:
             gradients_of(GradSampleModule(_copy_of(module)), x.double(), y)
     except Exception as error:
         raise InputError(
-            _refused(f"Opacus, which reckons in float64 here, raises {_reason(error)}")
+            _refused(f"Opacus, which computes in float64 here, raises {_reason(error)}")
         ) from error
     expected, _ = dp_sgd.train_examples(task, 0.1, None)
     if not torch.allclose(updates, expected, rtol=1e-3, atol=1e-5, equal_nan=True):

@@ -114,8 +114,8 @@ def _take(cell: Cell, folder: Path, name: str, key: str, where: str) -> None:
         raise refusal(where, key, f"name {name}, which is no finished run of this cell", AGAIN)
     settings = cell.scenarios[seed].tables()
     ran = unread(Scenario, document["scenario"], file, AGAIN).tables()
-    if (found_apart := difference(ran, settings, "scenario")) is not None:
-        at, stored_value, wanted = found_apart
-        stored_value = f"name {name}, whose {at} is {brief(stored_value)}, and this cell has {brief(wanted)}"
-        raise refusal(where, key, stored_value, AGAIN)
+    if (different := difference(ran, settings, "scenario")) is not None:
+        at, stored_value, wanted = different
+        problem = f"name {name}, whose {at} is {brief(stored_value)}, and this cell has {brief(wanted)}"
+        raise refusal(where, key, problem, AGAIN)
     cell.runs[seed] = {**document, "path": str(path), "tested": tested}

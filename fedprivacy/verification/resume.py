@@ -63,25 +63,25 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
     held, began = document["ledger"]["held"], document["versions"]
     if document["scenario_digest"] != scenario_digest(directory):
         raise InputError(
-            f"{directory.path}/scenario.toml: changed since the run began. A run goes on with its own "
-            "scenario; start a new one from the changed file."
+            f"{directory.path}/scenario.toml: changed since the run began, and a run is resumed with its "
+            "own scenario. Start a new one from the changed file."
         )
     if "federation" in document:
         raise InputError(
-            f"{directory.path}: made on a federation, whose nodes keep their own state; it cannot be gone on "
-            "with. Start a new one."
+            f"{directory.path}: made on a federation, whose nodes keep their own state, so it cannot be "
+            "resumed. Start a new run."
         )
     if not held:
         raise InputError(
-            f"{directory.path}: made by `flwr run`, whose clients kept their own state; it cannot be gone on "
-            "with here. Start a new one."
+            f"{directory.path}: made by `flwr run`, whose clients kept their own state, so it cannot be "
+            "resumed here. Start a new run."
         )
     here = versions("opacus" if "opacus" in began else "fedprivacy")
     other = [f"{name} {began.get(name)} (here {now})" for name, now in here.items() if began.get(name) != now]
     if other:
         raise InputError(
-            f"{directory.path}: begun with {', '.join(other)}. A run goes on with the versions that it began "
-            "with; install those, or start a new one."
+            f"{directory.path}: begun with {', '.join(other)}, and a run is resumed with the same versions. "
+            "Install those, or start a new run."
         )
     plan = Plan.from_json(document["plan"])
     clients = Scenario.read(directory.path / "scenario.toml").population

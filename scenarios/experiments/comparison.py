@@ -232,7 +232,7 @@ def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, w
 
     One that has finished is taken as it is, if its process was killed before the cell was written down. If
     the cell was, the run is another than it was then. It is removed and played again, to the same numbers,
-    and so is what cannot be gone on with; but nothing that another process works on.
+    and so is what cannot be resumed; but nothing that another process works on.
 
     Raises:
         HeldError: another process works on it.

@@ -73,7 +73,7 @@ def compare(
 
     Raises:
         InputError: before anything is written, if a cell cannot be played, or `out` not be written, or
-            `resume` not be gone on with.
+            `resume` not be resumed.
         RunError: if nobody answers; what has finished is in the report.
     """
     cells = list(cells_of(scenario))

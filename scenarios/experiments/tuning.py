@@ -65,7 +65,7 @@ def tune(
 
     Raises:
         InputError: before anything is written, if a candidate cannot be accounted for or trained, or `resume`
-            not be gone on with.
+            not be resumed.
         RunError: if a run on the public split fails, or that of the chosen candidate, or every try on the
             clients.
     """

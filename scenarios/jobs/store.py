@@ -123,12 +123,12 @@ class Cells:
 
     def seconds(self) -> float:
         """The time worked until the last of these files was written."""
-        start = [0.0]
+        elapsed = [0.0]
         for path in self.folder.glob("*.json"):
             with suppress(InputError):  # it is computed again
                 content = self._read(path)
-                start.append(0.0 if content is None else content["seconds"])
-        return max(start)
+                elapsed.append(0.0 if content is None else content["seconds"])
+        return max(elapsed)
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         """Reads the file of a cell of this job; None if it is not there.

@@ -270,3 +270,15 @@ def test_packages_that_end_the_process_are_told_apart(
     few = [one for one in requirements() if one.name in ("rich", "tomli-w")]
     monkeypatch.setattr("scenarios.doctor.packages.requirements", lambda: few)
     assert {check.name: check.status for check in packages()} == {"rich": "ok", "tomli-w": "failure"}
+
+
+@pytest.mark.parametrize("name", ["psutil", "packaging"])
+def test_a_check_up_starts_without_the_packages_that_it_reports(name: str, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError('not here', name={name!r})\n")
+    code = "import scenarios.cli.main, scenarios.doctor.examination"
+    paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[3])])
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": paths},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
