@@ -38,6 +38,7 @@ class Terms:
         noise_draw: "client" or "sum".
         max_participations: How often a client answers at most, where clients count.
         batches: The name of what draws batches of records.
+        steps: The steps of a round of a client with very many records.
         encoding: What updates are encoded to before the noise.
         clipping_quantile: Which quantile of update norms the clipping norm follows.
         bands: Over how many rounds the noise is correlated.
@@ -58,6 +59,7 @@ class Terms:
     noise_draw: str | None = None
     max_participations: int | None = None
     batches: str | None = None
+    steps: int | None = None
     encoding: str | None = None
     clipping_quantile: float | None = None
     bands: int | None = None
@@ -324,6 +326,14 @@ BATCHES_ARE_OF_RECORDS = Rule[Terms](
     shown=False,
 )
 
+ONE_STEP = "a server can add its noise to one step of a round, and not to others"
+NOISE_OF_SERVER_IS_IN_ONE_STEP = Rule[Terms](
+    "batches",
+    lambda t: (t.unit, t.trust) == ("example", "central") and exceeds(t.steps, 1),
+    ONE_STEP,
+    "Take one batch in a round, and more rounds.",
+)
+
 RULES: tuple[Entry[Terms], ...] = (
     First(SEPARATED_COHORTS_HAVE_CLIENTS, COHORTS_COME_APART),
     SEPARATED_CLIENTS_ARE_KNOWN,
@@ -349,4 +359,5 @@ RULES_OF_WHOLE_PLANS: tuple[Entry[Terms], ...] = (
     *TERMS_ARE_KNOWN,
     DRAW_OF_MESSAGES_IS_STATED,
     BATCHES_ARE_OF_RECORDS,
+    NOISE_OF_SERVER_IS_IN_ONE_STEP,
 )

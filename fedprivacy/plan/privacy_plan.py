@@ -88,6 +88,7 @@ class Plan:
             noise_draw=self.noise_draw,
             max_participations=self.max_participations,
             batches=None if self.batches is None else self.batches.name,
+            steps=None if self.batches is None else self.batches.steps_in(MOST),
             encoding=None if self.encoder is None else self.encoder.kind,
             clipping_quantile=None if self.adaptive is None else self.adaptive.quantile,
             bands=None if banded is None else banded.bands,

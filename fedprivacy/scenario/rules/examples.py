@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from fedprivacy.io.install_hint import install
 from fedprivacy.io.rules import Entry, Rule
 from fedprivacy.io.toml_text import literal
-from fedprivacy.mechanisms.combinations import NOISE_OF_STEPS_HAS_NO_SUM, NOISE_OF_STEPS_IS_GAUSSIAN
+from fedprivacy.mechanisms.combinations import NOISE_OF_STEPS_HAS_NO_SUM, NOISE_OF_STEPS_IS_GAUSSIAN, ONE_STEP
 from fedprivacy.scenario.rules.plan import of_plan
 from fedprivacy.scenario.values import Values
 
@@ -16,9 +16,6 @@ OF_EXAMPLES = {"projection": None, "averaging": False, "weighting": "clients", "
 # What a server that makes the step itself has in its optimizer, or not at all.
 OF_CLIENTS = {"momentum": 0.0, "weight_decay": 0.0, "proximal": 0.0, **OF_EXAMPLES}
 MAX_PLACES = 2 * 10**8  # in the batches of a round
-
-
-_ONE_STEP = "a server can add its noise to one step of a round, and not to others"
 
 
 def _draws_poisson(v: Values) -> bool:
@@ -61,7 +58,7 @@ def _one_step(key: str, batches: tuple[str, ...], allowed: object, remedy: str) 
     def broken(v: Values) -> bool:
         return _server_steps(v) and v["training.batches"] in batches and v[key] not in (None, allowed)
 
-    return Rule(key, broken, _ONE_STEP, remedy)
+    return Rule(key, broken, ONE_STEP, remedy)
 
 
 def _of_clients(key: str, usual: object) -> Rule[Values]:

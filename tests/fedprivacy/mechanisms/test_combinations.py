@@ -17,7 +17,7 @@ from fedprivacy.mechanisms.local import LOCAL, local_class
 from fedprivacy.mechanisms.privunit import PrivUnitG
 from fedprivacy.mechanisms.pure import PureMechanism
 from fedprivacy.plan.privacy_plan import Plan
-from fedprivacy.sampling.batches import ShuffledBatches
+from fedprivacy.sampling.batches import PoissonBatches, ShuffledBatches
 from fedprivacy.sampling.cohorts import AllSampling, SeparatedSampling
 
 APART = SeparatedSampling(2, 4)
@@ -61,6 +61,7 @@ BROKEN = [
     (MESSAGES, {"noise_draw": None}, "noise_draw", "a draw of its own"),
     (RECORDS, {"batches": None}, "batches", "how batches of records are drawn"),
     (CENTRAL, {"batches": ShuffledBatches(1)}, "batches", "no other unit does"),
+    (RECORDS, {"trust": "central", "noise_draw": None, "batches": PoissonBatches(3, 0.5)}, "batches", "one step"),
     (MESSAGES, {"trust": "distributed"}, "trust", "unknown. Use one of"),
     (MESSAGES, {"unit": "household"}, "unit", "unknown. Use one of"),
     (MESSAGES, {"adjacency": "bounded"}, "adjacency", "unknown. Use one of"),
