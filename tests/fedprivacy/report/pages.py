@@ -120,10 +120,22 @@ def worded(document: dict[str, Any]) -> Page:
     return Page(html(page, operator_section(document)))
 
 
+class Undrawn:
+    """A drawing without marks."""
+
+    name = "undrawn"
+
+    def draw(self, *, narrow: bool) -> str:
+        return ""
+
+    def save(self, path: Path) -> None:
+        raise AssertionError(f"nothing to save to {path}")
+
+
 def _undrawn(blocks: Sequence[Block | Details]) -> list[Any]:
     def undrawn(block: Block | Details) -> Block | Details:
         if isinstance(block, Picture):
-            return replace(block, draw=lambda *, narrow: "")
+            return replace(block, drawing=Undrawn())
         return replace(block, blocks=_undrawn(block.blocks)) if isinstance(block, Details) else block
 
     return [undrawn(block) for block in blocks]
@@ -188,7 +200,7 @@ def check_whole(page: Page) -> None:
 
 
 def check_epsilons(page: Page, delta: str = "1e-5") -> None:
-    """That every epsilon of a page stands with its delta, unit, adjacency and an observer."""
+    """Checks that every epsilon of a page has its delta, unit, adjacency and an observer."""
     block = r"<figure>?.*?</figcaption>|<div class=.finding.>.*?</aside>|<p>.*?</p>|<table.*?</table>"
     found = re.findall(block, page.html, re.DOTALL)
     plain = [re.sub(r"<[^>]*>|\s+", " ", re.sub(r"<(title|desc).*?</\1>", "", text)) for text in found]
@@ -233,7 +245,7 @@ def check_charts(document: dict[str, Any]) -> None:
     drawn = [picture for blocks in parts for picture in pictures(blocks)]
     assert drawn
     for picture in drawn:
-        chart = getattr(picture.draw, "__self__", None)
+        chart = picture.drawing
         assert isinstance(chart, Chart)
         assert picture.tables
         check_layout(chart)

@@ -176,4 +176,4 @@ def test_damaged_figures_are_refused_in_words(parts: dict[str, Any], said: str) 
 @pytest.mark.parametrize("count", [3, 30, 1000])
 def test_charts_keep_their_texts_apart(count: int) -> None:
     for picture in pictures(told(count=count)):
-        check_layout(picture.draw.__self__)
+        check_layout(picture.drawing)
