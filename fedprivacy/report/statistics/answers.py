@@ -59,7 +59,7 @@ def only(kind: str, shown: int, whole: int, where: str, *, first: bool = False) 
     if shown >= whole:
         return ""
     which = "Evenly spaced" if kind == "quantile" else "The largest"
-    # A comparison may have left categories out: these are the largest of what it has.
+    # A comparison may have left categories out: these are the largest of the remaining ones.
     of = f"the first {whole:,}" if first else f"{whole:,}"
     return f" {which} {shown:,} of {of} are {where}."
 

@@ -128,10 +128,12 @@ def _left_out(sizes: Sequence[int]) -> str:
 def _where(document: StatisticsComparison, epsilon: float | None) -> str:
     """The epsilon with its terms, and the number of clients."""
     clients = f", {document.sizes[-1]:,} clients" if document.sizes else ""
-    stands_with = words.terms(document.guarantees())
-    if epsilon is None or not stands_with:
+    epsilon_terms = words.terms(document.guarantees())
+    if epsilon is None or not epsilon_terms:
         return clients
-    return f"{clients}, at epsilon {words.number(epsilon)} ({stands_with}, against the observers named above)"
+    return (
+        f"{clients}, at epsilon {words.number(epsilon)} ({epsilon_terms}, against the observers named above)"
+    )
 
 
 def _table(document: StatisticsComparison, queries: Sequence[Repeats], epsilon: float | None) -> Table:
