@@ -1,4 +1,4 @@
-"""The valid values of a scenario that is being checked, and what follows from them and the data file."""
+"""Valid values of a scenario that is being checked, with those derived from them and the data file."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Values:
 
     @cached_property
     def file(self) -> str | tuple[Finding, ...] | None:
-        """The .npz file of the data, or what keeps it from being made; None where none is named."""
+        """The .npz file of the data, or the error in making it; None where none is named."""
         if self["data.name"] == "npz":
             return self["data.path"] or None
         return loaded_file(self) if self["data.name"] == "flwr-datasets" else None
@@ -174,7 +174,7 @@ class Values:
 def loaded_file(v: Values) -> str | tuple[Finding, ...] | None:
     """The .npz file of a data set that flwr-datasets loads, or the reason for none.
 
-    None where a key that says what to load is missing or wrong by itself.
+    None where a key that selects the data is missing or invalid.
     """
     from fedprivacy.data.hub import file
     from fedprivacy.data.source import Source, SourceError
