@@ -29,6 +29,6 @@ class ErmAssumption(Assumption):
         "step once, but by the plan that came with the run"
     )
     PLAYED_ONCE = (
-        "the observer has not seen this study played with other silos absent, which under the same seed "
+        "the observer has not seen this study run with other silos absent, which under the same seed "
         "is another release with the same noise"
     )

@@ -117,7 +117,7 @@ class TrainingAssumption(Assumption):
     )
     SIMULATED = (
         "simulation-grade randomness: floating-point noise and sampling come from a seeded stream that "
-        "the observer does not know; it sees this run alone, and each round once (what is played again, "
+        "the observer does not know; it sees this run alone, and each round once (a round repeated "
         "after a break, from the start or by another version, has the same noise); and it does not "
         "measure when messages arrive"
     )

@@ -148,7 +148,7 @@ def _row(query: Query, row: Row) -> Sequence[Value]:
 
 def _untold(queries: Sequence[Query]) -> Table:
     rows = [(query.name, figures.UNKNOWN, _truth(query)) for query in queries]
-    return Table("There is too much noise to tell these.", ("Query", "Estimate", TRUE), rows)
+    return Table("The noise is too large for these results.", ("Query", "Estimate", TRUE), rows)
 
 
 def _choices(queries: Sequence[Query]) -> Table:

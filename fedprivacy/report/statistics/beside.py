@@ -91,7 +91,7 @@ def _picture(
     shown = tuple(panel for panel in panels if panel.rows and panel.series)
     caption = [f"The first repeat{_where(document, epsilon)}. Bars: 95 % intervals. {TRUTH}"]
     if any(_unknown(document, query, epsilon) for query in queries):
-        caption.append(" No mark: there is too much noise to tell.")
+        caption.append(" No mark: the noise is too large for a result.")
     for panel, query in zip(panels, queries, strict=True):
         size = _size(document, query, epsilon)
         caption.append(only(query.kind, len(panel.rows), size, "drawn", first=size >= SHOWN))
