@@ -72,13 +72,15 @@ class Participant:
         if self.climbing is not None and self.ascent is not None:
             raised = self.ascent.climb(self.probe.at(self.climbing), weights)
             upload = (self.boost * (raised - weights)).double().numpy()
-            if self.most is not None:
+            if self.most is not None:  # the server discards a longer upload, and the attack with it
                 upload *= self.most / max(self.most, float(np.linalg.norm(upload)))
             shape = (1, -1) if answered["updates"].ndim == 2 else (-1,)
             forged = {"updates": Array(upload.reshape(shape)), "clients": Array(arrays["clients"])}
             reply.content.array_records["arrays"] = ArrayRecord(forged)
             reply.content.config_records["values"]["refused"] = 0  # its budget binds honest code alone
             return reply
+        # After an honest answer, the global model's step minus this client's own share is the share of all
+        # others: the view of the local attacker of Nasr, Shokri and Houmansadr 2019.
         self._before = weights
         rows = torch.from_numpy(answered["updates"].astype(np.float32)).reshape(-1, len(weights))
         self._isolated_sum = rows.sum(dim=0)

@@ -88,6 +88,7 @@ class Silos:
         for point in points:
             self.study.federated(lot).check_point(point)
         place = lot.number * _STEPS + request.step
+        # A place increases over lots and steps, so one number for each silo refuses every repetition.
         willing = request.silos[last[request.silos] < place]
         last[willing] = place
         return SiloReply(self.study.tell(lot, willing.tolist(), request.step, points), willing)

@@ -52,6 +52,7 @@ def answer(
     reason = fleet.plan.refusal(request.plan)
     if reason:
         raise Refusal(reason)
+    # One draw for a sum covers no single message of it.
     if request.observe == "each" and fleet.plan.trust == "local" and fleet.plan.noise_draw == "sum":
         raise Refusal("request for single messages, but the plan draws noise for sums only")
     fleet.plan.following(request.clipping_norm)
@@ -78,10 +79,12 @@ def answer(
         faults += part.faults
     ids = np.concatenate([np.zeros(0, np.int64), *answered])
     order = np.argsort(ids)
-    ids = ids[order]
+    ids = ids[order]  # independent of which worker finished first
     if each:
         private = rows[order]
     else:
         private = total.total + sum_noise(parameters, ids, fleet.plan, fleet.streams, round=request.round)
+    # Which client failed depends on its records, and no noise covers the count: under local trust, where the
+    # server is the adversary, it learns of drop-outs alone.
     counted = dropped if fleet.plan.trust == "local" else faults
     return TrainReply(private, ids, len(present) - len(willing), counted), faults - counted

@@ -37,9 +37,12 @@ def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int], observe: str)
         raise Refusal(reason, "plan")
     with kind("plan"):
         plan.following(request.clipping_norm)
+    # Single updates make the server the global attacker of Nasr, Shokri and Houmansadr 2019, which sees the
+    # update of each participant.
     if request.observe == "each" and observe == "sum":
         raise Refusal('request for single messages, but the scenario has observe = "sum"', "messages")
     check_clients(request.clients, request.host, hosts, fleet.hosts, plan.population)
+    # The plan's epsilon composes this number of rounds; each further one is a release beyond it.
     if not 0 <= request.round < plan.rounds:
         raise Refusal(
             f"request for round {request.round}, the plan has rounds 0 to {plan.rounds - 1}", "round"
@@ -47,6 +50,7 @@ def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int], observe: str)
     parameters = sum(parameter.numel() for parameter in fleet.module.parameters())
     if len(request.weights) != parameters:
         raise Refusal(f"{len(request.weights)} weights, the model has {parameters}", "model")
+    # NaN is below no clipping norm and above none, so that a comparison lets it pass, as Flower's does.
     if not np.isfinite(request.weights).all():
         raise Refusal("weights that are not finite", "model")
 

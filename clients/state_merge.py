@@ -67,6 +67,8 @@ def merged(now: RecordDict, changed: RecordDict) -> RecordDict:
         clients = parts["clients"]
         held = _budgets(now) if "budgets" in now else _fresh(int(parts["population"]))
         counts, last = held[0].copy(), held[1].copy()
+        # Both began with the same state, so each passed the check of its budget alone. Noise is drawn by
+        # client and round: the difference of two answers of one round has none.
         met = (counts[clients] != parts["was counts"]) | (last[clients] != parts["was last"])
         if met.any():
             raise Refusal(

@@ -86,6 +86,8 @@ class Respondents:
         ask, done = self.plan.asks[request.query], answered[request.query]
         willing: Ids = request.clients[done[request.clients] == 0]
         done[willing] = 1
+        # Before the reply is computed: after a crash a client may have spent an answer that nobody saw, and
+        # never gives one that is not counted.
         if len(willing):
             keep()
         # A client answers a query once, so the first answering id keys a draw that no other message has.

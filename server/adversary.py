@@ -134,6 +134,7 @@ class Listener:
         if self._sent is not None and self._update is not None:
             others = torch.stack(self._others) if self._others else torch.empty(0, len(self._sent))
             self.see(Sight(self._sent, self._update, others, self.targets, self.round))
+        # A victim that dropped out must not be judged by its update of an earlier round.
         self._sent, self._update, self._others = None, None, []
         return answered
 

@@ -52,6 +52,7 @@ def student_t(noisy: Vector, deviation: float) -> Vector:
     """
     if deviation == 0 or not len(noisy):
         return noisy
+    # From the plan and the noisy mean alone, never from data, so that this stays post-processing.
     noise = deviation**2
     signal = float(noisy @ noisy) / len(noisy) - noise
     if signal <= 0:

@@ -16,6 +16,9 @@ def optimal_composition(parts: Composition, delta: float, adjacency: str) -> flo
         match parts[0]:
             case PureDpEvent(epsilon=epsilon_0), count:
                 return composed_epsilon(delta, epsilon_0, count)
+            # Exact, since it is the mechanism to which the theorem reduces all others. The other answer has
+            # probability p/2, so e^epsilon = (1 - p/2)/(p/2). PLDAccountant of dp_accounting 0.6.0 ignores
+            # the count.
             case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=2), count if (
                 0 < p < 1 and adjacency == "replace-one"
             ):
@@ -25,6 +28,8 @@ def optimal_composition(parts: Composition, delta: float, adjacency: str) -> flo
 
 def basic_composition(parts: Composition, delta: float, adjacency: str) -> float:
     """The sum of the epsilons at delta = 0, where each release has one; it holds at every delta."""
+    # The noise parameters of dp_accounting are relative to one record's bound; replacing a record moves a sum
+    # by up to twice that.
     sensitivity = 2.0 if adjacency == "replace-one" else 1.0
     total = 0.0
     for leaf, count in parts:

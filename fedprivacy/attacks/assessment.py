@@ -148,8 +148,8 @@ def verdict(
         corrected = min(p_values) * one_run["checks"]
         return _verdict_json(
             False,
-            f"REFUTED: the claim is false. With all that epsilon = {claim} stands for, {right:,} right "
-            f"guesses of {guesses:,} have probability {corrected:.1g} at most, corrected for "
+            f"REFUTED: the claim is false. If epsilon = {claim} were true on its terms, {right:,} right "
+            f"guesses of {guesses:,} would have probability {corrected:.1g} at most, corrected for "
             f"{one_run['checks']} checks ({proved})",
         )
     if gaussian is not None and gaussian["p_value"] <= error:

@@ -91,9 +91,9 @@ class Verdict(Part):
     """Whether all attacks together agree with their bounds, corrected for their number.
 
     Args:
-        words: The verdict in sentences, which name what is refuted.
-        refuted: What lies above its bound; here it matters only whether there is anything.
-        checks: How many figures were held against a bound; of 0 there is no verdict.
+        words: The verdict in sentences, which name the refuted guarantees.
+        refuted: The figures above their bounds; only whether there are any matters here.
+        checks: The number of figures compared with a bound; with 0 there is no verdict.
     """
 
     words: str
@@ -138,7 +138,7 @@ class Guesses(Fields):
 
 
 class Point(Fields):
-    """Who is called a member at one threshold of one run; figures are verified by these counts."""
+    """The records classified as members at one threshold of one run; figures are verified by these counts."""
 
     hits: Annotated[int, Field(ge=0, le=10**9)]
     members: Annotated[int, Field(ge=1, le=10**9)]
@@ -182,10 +182,10 @@ class Played(Part):
     Args:
         arm: Its name.
         trust: Its trust model.
-        mechanism: What is done to updates, or gradients.
-        unit: What is protected.
+        mechanism: The mechanism on updates, or gradients.
+        unit: The unit of privacy.
         adjacency: From which change.
-        epsilon: What was asked for; null without.
+        epsilon: The requested epsilon; null without.
         seeds: How many runs were trained.
         rounds: That were planned before attacks begin.
         rounds_played: By run; early stopping may end it before.
@@ -236,9 +236,9 @@ class Supervised(Part):
 
 
 class Attack(Part):
-    """One attack: who sat where, what it did, and what it amounts to.
+    """One attack: its seat, its actions, and its results.
 
-    The same name stands once for each level of privacy of the attacked runs.
+    The same name occurs once for each level of privacy of the attacked runs.
     """
 
     observed: Observed | None = None

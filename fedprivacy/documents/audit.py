@@ -1,4 +1,4 @@
-"""The document of an audit: a scenario's claims against what canaries show."""
+"""The document of an audit: a scenario's claims against the bounds that canaries prove."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ScoresOfCoins(Fields):
 
 
 class Compared(Fields):
-    """What neighbouring data changed."""
+    """The change between neighbouring data sets."""
 
     clients: Annotated[int, Field(ge=1, le=10**9)]
     records: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=2, max_length=100)]
@@ -111,7 +111,7 @@ class Audited(Part):
 
 
 class AuditDocument(Document):
-    """A scenario's claims against what canaries show."""
+    """A scenario's claims against the bounds that canaries prove."""
 
     KIND = "audit"
     OPERATOR_ONLY = ("performance.seconds", *SEEDS)

@@ -111,7 +111,7 @@ MORE_CELLS = Checked(CELLS.kind, optional=True)
 
 
 class Varied(Part):
-    """A setting, and what it was."""
+    """A setting, and its value."""
 
     key: str
     value: bool | int | float | str

@@ -38,7 +38,7 @@ class Performance(Part):
 
     @classmethod
     def of_process(cls, seconds: float) -> Performance:
-        """What work in this process took so far.
+        """The time and memory of this process so far.
 
         Args:
             seconds: How long it took.
@@ -47,14 +47,14 @@ class Performance(Part):
 
 
 class Document(Part):
-    """What every kind of document has.
+    """The fields of every kind of document.
 
-    A kind declares again what stands elsewhere in its document, or what it has to be verified for.
+    A kind redeclares a field that is elsewhere in its document, or that its verification requires.
     """
 
-    FIRST = ("privacy", "ledger")  # what is promised, and what it is accounted from
+    FIRST = ("privacy", "ledger")  # the guarantees, and the ledger they are computed from
     KIND: ClassVar[str]
-    # What depends on the data and is not charged, or may help to guess noise or data: outside every claim.
+    # Fields that depend on data and are not charged, or help to guess noise or data: outside every claim.
     OPERATOR_ONLY: ClassVar[tuple[str, ...]]
     HEAD: ClassVar[tuple[str, ...]] = (
         "name",
@@ -119,7 +119,7 @@ def _declared(kind: type[Document]) -> list[str]:
 
 @dataclass(frozen=True)
 class Arm:
-    """What one line of a comparison shows.
+    """The values in one line of a comparison.
 
     Args:
         trust: The trust model.

@@ -128,5 +128,5 @@ class EstimatesDocument(Document):
 
     @property
     def fitted_cells(self) -> list[EstimatesCell]:
-        """The cells whose conditions hold."""
+        """The cells whose conditions are met."""
         return [cell for cell in self.cells if cell.refused is None]

@@ -1,4 +1,4 @@
-"""The part of a replay document that says whose records are exposed, for the operator alone."""
+"""The part of a replay document about the exposed records, for the operator alone."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Exposure(Part):
         most_exposed: The first of them.
         classes: By number.
         auc: Of all records together.
-        carried: What the most exposed records carry, from the fewest on.
+        carried: The shares of the attack's success on the most exposed records, fewest records first.
         spread: The advantages of all records.
     """
 

@@ -1,4 +1,4 @@
-"""What a result promises: an epsilon for each observer, and what the records of single clients cost."""
+"""The guarantees of a result: an epsilon for each observer, and for the records of single clients."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Terms(Part):
 
 
 class Privacy(Terms):
-    """What was planned of a training, and what it guarantees."""
+    """The plan of a training, and its guarantees."""
 
     mechanism: str | None = None
     clipping_norm: float | None = None

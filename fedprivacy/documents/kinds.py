@@ -1,6 +1,6 @@
 """All kinds of result documents, read at the file boundary: for a page, and for verification.
 
-For a page, what a document marks as operator-only is taken out before any claim is printed (`redaction`).
+For a page, fields marked operator-only are removed before any claim is printed (`redaction`).
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def read(document: Mapping[str, Any], source: str = "report") -> Document:
     """The document without its operator-only fields, checked.
 
     Args:
-        document: What `run.json` holds.
-        source: What an error names: the file that it came from.
+        document: The content of `run.json`.
+        source: The file that it came from, which errors name.
 
     Raises:
-        InputError: the schema or the kind is unknown, or a field is not what its schema says.
+        InputError: the schema or the kind is unknown, or a field violates its schema.
     """
     if not isinstance(document, Mapping):
         raise InputError(f"{source}: a result document is a table of fields, not {type(document).__name__}.")
@@ -80,7 +80,7 @@ def read_whole(kind: type[Kind], document: Mapping[str, Any]) -> Kind:
     """The document of one kind with its operator-only fields, for the operator's terminal.
 
     Raises:
-        InputError: a field is not what its schema says.
+        InputError: a field violates its schema.
     """
     try:
         return kind.model_validate(document)
@@ -89,10 +89,10 @@ def read_whole(kind: type[Kind], document: Mapping[str, Any]) -> Kind:
 
 
 def check_fields(document: Mapping[str, Any], where: str) -> None:
-    """Checks that what is accounted for again is there, and of its type.
+    """Checks that the fields for recomputing epsilon are present, and of their types.
 
     Raises:
-        InputError: it is not; or the document is of no kind that there is.
+        InputError: it is not; or the kind of the document is unknown.
     """
     kind = document.get("kind")
     known = KINDS.get(kind) if isinstance(kind, str) else None
@@ -106,6 +106,6 @@ def _known(kind: str) -> str:
 
 
 class _NamesAKind(Fields):
-    """A document that says what it is."""
+    """A document with its schema and kind."""
 
     kind: Annotated[str, AfterValidator(_known)]

@@ -1,4 +1,4 @@
-"""The ledger of a result: what was released to whom, from which its epsilons are accounted for again.
+"""The ledger of a result: the releases to each observer, from which its epsilons are recomputed.
 
 No page shows it, so its pieces are strict `Fields` alone.
 """
@@ -17,7 +17,7 @@ Sizes: Any = strict(Records)
 
 
 class Claim(Fields):
-    """What one observer was shown; null where nothing protects from it."""
+    """The releases to one observer; null where nothing protects from it."""
 
     observer: str
     event: dict[str, Any] | None
@@ -34,7 +34,7 @@ class Group(Fields):
 
 
 class Ledger(Fields):
-    """What was released to whom (`guarantees.ledger`)."""
+    """The releases to each observer (`guarantees.ledger`)."""
 
     trust: str
     unit: str
@@ -50,7 +50,7 @@ class Ledger(Fields):
 
 
 class StatisticsLedger(Ledger):
-    """The ledger of queries, which states whether the clients hold a plan of their own."""
+    """The ledger of queries, which states whether the clients have a plan of their own."""
 
     held: bool
 

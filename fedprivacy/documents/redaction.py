@@ -8,15 +8,15 @@ from typing import Any
 
 from fedprivacy.errors import InputError
 
-# Who knows the seed knows the noise of a simulation.
-# Who can guess the seed, or the data, can try a guess against a digest.
+# The seed of a simulation determines its noise, which can then be subtracted.
+# A digest lets an attacker confirm a guess of the seed, or of the data.
 SEEDS = (
     *("seed", "scenario.seed", "scenario.compare.seeds", "command"),
     *("scenario_digest", "noise_key"),
 )
-# Operator-only by nature, whether or not a document remembers to say so.
+# Operator-only in every document, whether or not the document marks it.
 ALWAYS_OPERATOR_ONLY = (
-    "command",  # it holds the seed, and who knows the seed of a simulation knows its noise
+    "command",  # it has the seed, which determines the noise of a simulation
     "seed",
     "scenario.seed",
     "scenario.compare.seeds",

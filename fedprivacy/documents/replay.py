@@ -47,7 +47,7 @@ class ReplayDocument(Document):
         held = [
             g.epsilon for attack in given if (g := attack.guarantee) is not None and g.holds and g.epsilon
         ]
-        if not held or self.arms:  # each arm says its own
+        if not held or self.arms:  # each arm has its own
             return self
         update = {"epsilon": max(held)}
         attacks = (
@@ -76,7 +76,7 @@ class ReplayDocument(Document):
 
     @property
     def judged(self) -> Verdict | None:
-        """The verdict, where anything could be held against a bound."""
+        """The verdict, where a figure could be compared with a bound."""
         return None if self.verdict is None or self.verdict.checks == 0 else self.verdict
 
     @property

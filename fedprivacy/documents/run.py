@@ -95,7 +95,7 @@ class RunDocument(Document):
 
 
 class ResumableRun(RunDocument):
-    """A run that can be resumed: it is verified with what a page is made without."""
+    """A run that can be resumed: verification needs fields that a page does not."""
 
     command: Annotated[str | None, Checked(str)] = None
     started: Annotated[str | None, Checked(str)] = None

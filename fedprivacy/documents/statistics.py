@@ -17,7 +17,7 @@ from fedprivacy.io.validation import Fields
 
 
 class StatisticsPlan(Fields):
-    """What was asked for, as far as it is verified before its scenario."""
+    """The request, as far as it is verified before its scenario."""
 
     population: Annotated[int, Field(ge=1)]
 
@@ -76,7 +76,7 @@ class StatisticsComparison(Document):
 
     KIND = "compare-statistics"
     OPERATOR_ONLY = ("cells[].seconds", "performance.seconds", "error", *SEEDS)
-    # What tells how many clients there are, where one may be there or not.
+    # Fields that reveal the number of clients, which add-remove protects.
     SIZES: ClassVar[tuple[str, ...]] = (
         *(
             "scenario.data.clients",
@@ -86,7 +86,7 @@ class StatisticsComparison(Document):
         ),
         "performance.peak_memory_mb",
     )
-    # Errors against the true values, and what is made of them.
+    # Errors against the true values, and figures computed from them.
     SIMULATION_ONLY: ClassVar = ("cells[].queries", "finding", "slope", "slopes")
 
     status: Annotated[str, STATUS] = "finished"
@@ -144,7 +144,7 @@ class StatisticsComparison(Document):
         """The cells of an arm, by epsilon, then number of clients.
 
         Args:
-            arm: The trust model and the mechanism asked for.
+            arm: The trust model and the requested mechanism.
             epsilon: Only those of this budget; trust "none" has none and stays.
             clients: Only those of so many clients.
         """

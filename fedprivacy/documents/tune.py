@@ -41,7 +41,7 @@ class TuneDocument(Document):
     """A choice of settings, and its cost."""
 
     KIND = "tune"
-    # What tells of the tries that are not released, and of scores of clients that are not charged.
+    # Fields about the unreleased tries, and about scores of clients that are not charged.
     OPERATOR_ONLY = ("tries", "performance.seconds", "error", *SEEDS)
     HEAD = ("name", "path", "seed", "status", "error", "command", "started", "versions", "scenario")
 

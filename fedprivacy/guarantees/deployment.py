@@ -16,6 +16,7 @@ from fedprivacy.randomness.system import SEEDED, SYSTEM
 
 _UNMEASURED = "and the observer does not measure when messages arrive"
 _AT_SERVER = "floating-point noise and cohorts come from the operating system's entropy at the server"
+# No message proves where a node's noise came from, so that both sentences are assumptions.
 _STATED = (
     "what is drawn on the nodes (floating-point noise, batches) comes from their operating systems' entropy, "
     "as the submitter of the run states; no message shows it"
@@ -50,6 +51,7 @@ class Stated:
             server: Whether it rests on what the server draws.
             nodes: Whether it rests on what the nodes draw.
         """
+        # Seeded noise is no secret to an observer with the seed, which can subtract it.
         if self.noise == SEEDED:
             return TrainingAssumption.SIMULATED
         parts = [_AT_SERVER] * server + [_STATED if self.pinned else _ASSUMED] * nodes

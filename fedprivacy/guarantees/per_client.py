@@ -55,6 +55,7 @@ def group_of(
         answers: The most participations of one of them, in rounds.
         records: The records of each, at least; None where all sizes cost the same.
     """
+    # For the fewest records: at a batch size, a smaller client's record is drawn more often.
     event = dp_accounting.SelfComposedDpEvent(batches.event(step, max(records or 1, 1)), answers)
     return {"clients": clients, "answers": answers, "records": records, "event": to_json(event)}
 

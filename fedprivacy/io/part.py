@@ -1,4 +1,4 @@
-"""Pieces of stored documents: one class states what a page reads and what verification needs.
+"""Pieces of stored documents: one class for the fields of pages and of verification.
 
 A field is read in two ways. The page is lenient: a field may be missing, and its number may be written as
 text that is one. Verification recomputes epsilons from a file that anybody may have edited, so it is strict:
@@ -27,7 +27,7 @@ Texts = Annotated[list[str], Field(min_length=1, max_length=100)]
 
 
 class Part(BaseModel):
-    """A piece of a document: what it does not name is ignored."""
+    """A piece of a document: unnamed fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
     FIRST: ClassVar[tuple[str, ...]] = ()  # fields that an error of verification names before others
@@ -39,7 +39,7 @@ class Part(BaseModel):
         A run that has finished must reach its record even where a page would refuse one of its figures.
 
         Args:
-            fields: What is written, by the names of the fields; a piece may be given as JSON.
+            fields: The written values, by the names of the fields; a piece may be given as JSON.
 
         Raises:
             TypeError: a name is that of no field.

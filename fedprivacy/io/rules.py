@@ -49,8 +49,8 @@ class Rule(Generic[V]):
         key: Where the mistake is: `section.key`.
         broken: Whether the values break the rule; a table does where each key has the given value, or one of
             the given tuple of values.
-        problem: What is wrong, as text or as a function of the values.
-        remedy: What to do about it.
+        problem: The problem, as text or as a function of the values.
+        remedy: The remedy, as text or as a function of the values.
         shown: Whether the finding shows the value of the key, where it has one.
     """
 
@@ -79,7 +79,7 @@ class Rule(Generic[V]):
         return self.problem if isinstance(self.problem, str) else self.problem(values)
 
     def remedy_of(self, values: V) -> str:
-        """Returns what to do about it."""
+        """Returns the remedy."""
         return self.remedy if isinstance(self.remedy, str) else self.remedy(values)
 
 

@@ -28,6 +28,7 @@ class KaryRandomizedResponse(FrequencyOracle):
     @property
     def noise(self) -> float:
         """The probability k/(e^eps + k - 1) of a uniform report over all k categories."""
+        # A coin is exact on a grid of 2^-53 alone; rounding down would exceed the budget.
         return rounded_up(self.categories / (math.exp(self.epsilon) + self.categories - 1))
 
     @property

@@ -102,6 +102,7 @@ class Plan:
 
     def charged(self, rounds: int) -> int:
         """The number of releases that a client is charged for: the rounds that it may participate in."""
+        # At most one of b consecutive rounds (b-min-separation, Choquette-Choo et al. 2023).
         return math.ceil(rounds / self.separation)
 
     @property
@@ -186,7 +187,7 @@ class Plan:
             return None
         if isinstance(self.central_noise, Gaussian):
             return self.central_noise.standard_deviation
-        if isinstance(self.randomiser, Gaussian):
+        if isinstance(self.randomiser, Gaussian):  # independent draws: variances add up
             return self.randomiser.standard_deviation * math.sqrt(answered)
         return None
 
@@ -213,6 +214,7 @@ class Plan:
         if self.trust == "none" or self.mechanism is None:
             return dp_accounting.NonPrivateDpEvent()
         if self.batches is not None:
+            # At a batch size, the smallest client's records are drawn most often and cost most.
             return self.batches.event(self.mechanism.event(), self.least_records or 1)
         if self.trust == "local":
             return self.mechanism.event()
@@ -253,6 +255,8 @@ class Plan:
 
     def refusal(self, requested: Plan) -> str | None:
         """The reason for which a client with this plan refuses a request for another one."""
+        # All fields, since each client's epsilon is computed from them: a server that lowers the noise alone
+        # must not get an answer.
         differences = [
             f"{field.name}: requested {getattr(requested, field.name)!r}, "
             f"agreed {getattr(self, field.name)!r}"

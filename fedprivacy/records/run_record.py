@@ -120,7 +120,7 @@ class RunRecord:
         if checkpoint.facts.get("noise_key", self.noise_key) != self.noise_key:
             raise InputError(
                 f"{self.directory.path}/checkpoint: of another run. Remove that folder, and the rounds are "
-                "played again, with the same noise."
+                "repeated, with the same noise."
             )
         self.ledger.restore(checkpoint.tensors, checkpoint.facts)
         self.rounds = self.directory.keep_events(checkpoint.rounds, checkpoint.facts.get("events"))

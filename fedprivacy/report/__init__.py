@@ -19,14 +19,14 @@ def render(document: Mapping[str, Any], source: str = "report") -> str:
     """Renders the HTML page of a result document of any kind.
 
     Args:
-        document: What `run.json` holds. Nothing in it is trusted: every text is escaped.
-        source: What an error names: the file that it came from.
+        document: The content of `run.json`. Nothing in it is trusted: every text is escaped.
+        source: The file that it came from, which errors name.
 
     Returns:
         A whole HTML document; the same document gives the same text.
 
     Raises:
-        InputError: the schema or kind is unknown, or a field is not what its schema says.
+        InputError: the schema or kind is unknown, or a field violates its schema.
     """
     return html(page_of(document, source), operator_section(document))
 
@@ -39,7 +39,7 @@ def write(document: Mapping[str, Any], folder: Path) -> Path:
 
     Raises:
         InputError: the document cannot be rendered, or the folder cannot be written.
-        RunError: the machine failed: its disk is full, say.
+        RunError: the machine failed, for example with a full disk.
     """
     text = render(document, str(folder / "run.json"))
     target = folder / "report.html"

@@ -1,4 +1,4 @@
-"""The page of an audit: what is claimed, what canaries prove of it, and what was audited."""
+"""The page of an audit: the claims, the bounds that canaries prove, and the audited settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAD = ("observer", "claimed", "at least", "if Gaussian", "ceiling", "estimate [
 
 
 def row(observer: Observer) -> tuple[str, ...]:
-    """The figures of one observer, under `HEAD`; claims and ceilings rounded up, what is proved down."""
+    """The figures of one observer, under `HEAD`; claims and ceilings are rounded up, proven bounds down."""
     claim, bound, guess = observer.guarantee.epsilon, observer.one_run, observer.canary_clients
     estimate = "-"
     if guess is not None:
@@ -37,16 +37,16 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
 
     Args:
         document: The audit, without its operator-only fields.
-        command: Whether the operator-only section holds the command that reproduces it.
+        command: Whether the operator-only section contains the command that reproduces it.
     """
     guarantees = [observer.guarantee for observer in document.observers]
     deltas = {observer.one_run.delta for observer in document.observers if observer.one_run is not None}
-    stands = words.terms(guarantees) or ", ".join(f"delta = {delta:g}" for delta in sorted(deltas))
+    epsilon_terms = words.terms(guarantees) or ", ".join(f"delta = {delta:g}" for delta in sorted(deltas))
     rows: list[Sequence[Value]] = [
         (*row(observer), Entry(observer.verdict.words, tone="bad" if observer.verdict.holds is False else ""))
         for observer in document.observers
     ]
-    caption = f"Epsilon as it is claimed and as canaries show it; every epsilon stands at {stands}."
+    caption = f"Epsilon as it is claimed and as canaries show it; each epsilon: {epsilon_terms}."
     table = Table(caption, (*HEAD, "verdict"), rows, numeric=frozenset({1, 2, 3, 4, 5}), stacked=True)
     refuted = [observer for observer in document.observers if observer.verdict.holds is False]
     lead = [

@@ -107,7 +107,7 @@ def _steps(batches: Batches, records: int) -> int:
 
 
 def _size(batches: Batches, records: int) -> float:
-    """The mean size of a batch; of a shuffled pass the last one is what is left."""
+    """The mean size of a batch; of a shuffled pass the last one has the remaining records."""
     if isinstance(batches, ShuffledBatches):
         return records * batches.epochs / _steps(batches, records)
     return batches.mean_size(records)
@@ -116,9 +116,9 @@ def _size(batches: Batches, records: int) -> float:
 def _spread(document: RunDocument, spread: PerClient) -> list[Block | Details]:
     """The epsilons of clients' records: in a sentence where they are all the same, else drawn."""
     privacy = document.privacy
-    stands_with = words.terms(privacy.guarantees)
+    epsilon_terms = words.terms(privacy.guarantees)
     who = words.listed(dict.fromkeys(words.observer(g.observer) for g in privacy.guarantees if g.holds))
-    terms = f"({stands_with}, against {who})"
+    terms = f"({epsilon_terms}, against {who})"
     clients = sum(group.clients for group in spread.groups)
     if len(spread.groups) < 2:
         each = f"A record costs the same in every client ({words.counted(clients, 'client')})"
@@ -139,7 +139,7 @@ def _spread(document: RunDocument, spread: PerClient) -> list[Block | Details]:
     ]
     caption = (
         "Clients in groups of near the same number of answers and records, each at the cost of the dearest "
-        f"of them. Epsilon stands at {stands_with}, against {who}."
+        f"of them. Each epsilon: {epsilon_terms}, against {who}."
     )
     head = ("Epsilon of a record", "Clients", "Answers", "Records of each")
     table = Table(caption, head, rows, numeric=frozenset({1, 2}))
@@ -147,7 +147,7 @@ def _spread(document: RunDocument, spread: PerClient) -> list[Block | Details]:
     chart = Chart(
         "spread",
         "Step chart of the share of clients whose records cost at most an epsilon",
-        f"{shown} Epsilon stands at {stands_with}, against {who}.",
+        f"{shown} Each epsilon: {epsilon_terms}, against {who}.",
         (_steps_up(spread, looks.look(Arm(privacy.trust or "none"))),),
         terms=text,
         tables=(table,),

@@ -36,11 +36,11 @@ class Table:
     """A table; the first entry of each row is the row's heading.
 
     Args:
-        caption: What the table shows, with what its epsilons stand for.
+        caption: A description of the table, with the terms of its epsilons.
         head: The column headings.
         rows: One sequence of texts, entries or lists of texts per row, as many as there are headings;
             or the heading of a group of rows.
-        numeric: The indices of the columns that hold numbers (set right).
+        numeric: The indices of the columns of numbers (set right).
         stacked: Whether, on a phone, each row becomes a block of its own (for long texts).
     """
 
@@ -75,7 +75,7 @@ class Picture:
 
     Args:
         drawing: Drawn only when the page is printed, because it takes long.
-        caption: What it shows, with what its epsilons stand for.
+        caption: A description of the picture, with the terms of its epsilons.
         tables: The figures that it was drawn from.
     """
 
@@ -108,7 +108,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Finding:
-    """The sentence to remember, and right beside it what must not be forgotten with it."""
+    """The main result, with its caveat right beside it."""
 
     text: str
     terms: str
@@ -154,7 +154,7 @@ Block = Table | Picture | Text | Finding | Tiles | Facts | Items | Code
 
 @dataclass(frozen=True)
 class Details:
-    """Blocks that are folded until someone wants them; a print shows what was open."""
+    """Blocks that are folded until opened; a print shows the open ones."""
 
     summary: str
     blocks: Sequence[Block]
@@ -173,7 +173,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A report: its title, what comes before the first heading, and its sections."""
+    """A report: its title, its blocks before the first heading, and its sections."""
 
     title: str
     eyebrow: str

@@ -34,16 +34,16 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     ]
     if not named:
         return []
-    stands_with = words.terms(document.guarantees())
+    epsilon_terms = words.terms(document.guarantees())
     widest = [(group, candidates) for group, candidates, cell in named if cell in document.widest()]
     every = [(group, candidates) for group, candidates, _ in named]
-    blocks: list[Block | Details] = [_table(widest or every, stands_with)]
+    blocks: list[Block | Details] = [_table(widest or every, epsilon_terms)]
     if widest and len(every) > len(widest):
-        blocks.append(Details("The candidates at every epsilon", [_table(every, stands_with)]))
+        blocks.append(Details("The candidates at every epsilon", [_table(every, epsilon_terms)]))
     return _section(blocks)
 
 
-def _table(groups: Sequence[tuple[Group | None, Sequence[Candidate]]], stands_with: str) -> Table:
+def _table(groups: Sequence[tuple[Group | None, Sequence[Candidate]]], epsilon_terms: str) -> Table:
     """Candidates with their errors, the least predicted error first, below the heading of their cell.
 
     The column of measured errors is there only where something was measured.
@@ -56,7 +56,7 @@ def _table(groups: Sequence[tuple[Group | None, Sequence[Candidate]]], stands_wi
         rows += [group] if group else []
         rows += [_row(candidate, measured) for candidate in sorted(candidates, key=_error)]
     head = ["Mechanism", "Noise", "Predicted error", *(["Measured error"] if measured else []), "Choice"]
-    caption = f"{ERROR} {names.NOISE}" + (f" Epsilon stands at {stands_with}." if stands_with else "")
+    caption = f"{ERROR} {names.NOISE}" + (f" Each epsilon: {epsilon_terms}." if epsilon_terms else "")
     return Table(caption, head, rows, numeric=frozenset({2, 3} if measured else {2}), stacked=True)
 
 

@@ -1,4 +1,4 @@
-"""The accuracy within each class: whom a model serves badly, and what noise does to it."""
+"""The accuracy within each class: the classes that a model serves badly, and the effect of noise."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     if not every:
         return []
     where = f"Accuracy within each class on {words.evaluated_on(document.evaluated_on)}, {document.averaged}"
-    stands_with = words.terms(document.guarantees())
-    epsilon = f" Epsilon stands at {stands_with}, against the observers named above." if stands_with else ""
+    epsilon_terms = words.terms(document.guarantees())
+    epsilon = f" Each epsilon: {epsilon_terms}, against the observers named above." if epsilon_terms else ""
     widest = [column for cell in document.widest() if (column := every.get(id(cell)))]
     more: list[Block | Details] = []
     if len(every) > len(widest):

@@ -14,7 +14,7 @@ from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section
 
 T = TypeVar("T")
 OPERATOR_ID = "operator-only"
-MAX_ROWS = 400  # rows of a folded table; above, evenly spaced ones, and the page says so
+MAX_ROWS = 400  # rows of a folded table; above, evenly spaced ones, and the page notes it
 
 
 ALONE = (
@@ -30,11 +30,11 @@ def status(
 
     Args:
         document: Of any kind.
-        done: How many of `what` have finished.
+        done: The number of finished `what`.
         planned: How many there were to be, where it is known.
-        what: What is counted.
-        error: Whether the operator-only section holds an error's text.
-        charge: What the guarantees of work that broke off charge.
+        what: The counted things, as a plural noun.
+        error: Whether the operator-only section contains an error's text.
+        charge: The charge of the guarantees for interrupted work.
     """
     text = words.progress(document.status, done, planned, what)
     if document.status == "finished":
@@ -48,7 +48,7 @@ def closing(document: Document, *, command: bool, runs: Sequence[Block | Details
 
     Args:
         document: Of any kind.
-        command: Whether the operator-only section holds the command that reproduces it.
+        command: Whether the operator-only section contains the command that reproduces it.
         runs: Where the runs are stored, if they are others than the document's own.
     """
     sections = []

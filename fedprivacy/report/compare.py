@@ -1,4 +1,4 @@
-"""The page of a comparison: what privacy costs under each trust model, and from whom it protects."""
+"""The page of a comparison: the cost of privacy under each trust model, and the observers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Serie
 from fedprivacy.report.charts.axis import at_data, percent
 from fedprivacy.report.wording import TRAINING
 
-ROOM = 5  # arms of which each has room to say against whom it holds
+ROOM = 5  # the most arms whose labels have room for the observers
 
 
 def page(document: CompareDocument, *, error: bool = False, command: bool = False) -> Page:
@@ -44,8 +44,8 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
 
     Args:
         document: The comparison, without its operator-only fields.
-        error: Whether the operator-only section holds an error's text.
-        command: Whether it holds the command that reproduces the comparison.
+        error: Whether the operator-only section contains an error's text.
+        command: Whether it contains the command that reproduces the comparison.
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
@@ -89,13 +89,13 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
 
 def _finding_terms(document: CompareDocument) -> str:
     """The terms of an epsilon in the finding, with each trust model's observers."""
-    stands_with = words.terms(document.guarantees())
+    epsilon_terms = words.terms(document.guarantees())
     reaches = [
         f"{words.trust(trust)}: {words.reach(guarantees)}."
         for trust, guarantees in ((name, document.guarantees_under(name)) for name in document.trusts)
         if any(g.holds for g in guarantees)
     ]
-    return f"Epsilon stands at {stands_with}. {' '.join(reaches)}" if stands_with else ""
+    return f"Each epsilon: {epsilon_terms}. {' '.join(reaches)}" if epsilon_terms else ""
 
 
 def _picture(document: CompareDocument) -> Picture | None:
@@ -106,7 +106,7 @@ def _picture(document: CompareDocument) -> Picture | None:
         look, label = looks.look(arm), names.arm(arm)
         reach = words.reach(document.guarantees(arm))
         if len(document.arms) > ROOM and arm.place:
-            reach = ""  # the first arm of its trust model says it
+            reach = ""  # the first arm of its trust model has it in its label
         private = []
         for cell in document.of(arm):
             mean, ends = cell.accuracy.mean, cell.accuracy.interval
@@ -125,11 +125,11 @@ def _picture(document: CompareDocument) -> Picture | None:
     intervals = [p.interval for line in series for p in line.points] + [level.interval for level in levels]
     bars = any(intervals)
     shown = looks.accuracy_range([*values, *(end for ends in intervals for end in ends or ())])
-    stands_with = words.terms(document.guarantees())
+    epsilon_terms = words.terms(document.guarantees())
     measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, {document.averaged}"
     measured += "." if bars else ", without intervals."
     epsilons = at_data([p.x for line in series for p in line.points])
-    label = f"epsilon (smaller is more private), {stands_with}" if stands_with else ""
+    label = f"epsilon (smaller is more private), {epsilon_terms}" if epsilon_terms else ""
     panel = Lines(
         Axis(label, log=True, ticks=epsilons, named=bool(epsilons), phrase="at epsilon {}"),
         Axis("Accuracy (higher is better)", words.accuracy, tick_text=percent, limits=shown),
@@ -143,7 +143,7 @@ def _picture(document: CompareDocument) -> Picture | None:
         + (f" Bars and band: {document.interval}." if document.interval and bars else "")
         + words.cut_axis(shown[0]),
         (panel,),
-        terms=f"At {stands_with or 'no guarantee'}.",
+        terms=f"At {epsilon_terms or 'no guarantee'}.",
         tables=(_figures(document),),
     ).picture
 
@@ -165,9 +165,9 @@ def _figures(document: CompareDocument) -> Table:
     caption = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, in percent."
     if document.interval and any(cell.accuracy.interval for cell in document.cells):
         caption += f" Interval: {document.interval}."
-    stands_with = words.terms(document.guarantees())
-    if stands_with:
-        caption += f" Epsilon stands at {stands_with}, against the observers named above its rows."
+    epsilon_terms = words.terms(document.guarantees())
+    if epsilon_terms:
+        caption += f" Each epsilon: {epsilon_terms}, against the observers named above its rows."
     head = ("Epsilon", *["Mechanism"] * several, "Mean", "Interval", "Each seed")
     return Table(caption, head, rows, numeric=frozenset(range(1 + several, 4 + several)))
 
@@ -187,7 +187,7 @@ def _stored(document: CompareDocument) -> list[Block | Details]:
     ]
     if not stored:
         return []
-    where = "Folders beside this page. Epsilon is the one asked for, and stands for the same as above."
+    where = "Folders beside this page. Each epsilon is the requested one, on the terms above."
     table = Table(where, ("Trust model", "Epsilon", "Folder"), stored)
     return [Details("Where each run is stored", [table])]
 

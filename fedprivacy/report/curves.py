@@ -14,8 +14,8 @@ from fedprivacy.report.charts import Chart, Lines, Series, looks
 def of_comparison(document: CompareDocument) -> list[Section]:
     """How each arm learned at some of its epsilons; the tables have all of them."""
     arms, tables = [], []
-    stands_with = words.terms(document.guarantees())
-    epsilon = f" Epsilon stands at {stands_with}, against the observers named above." if stands_with else ""
+    epsilon_terms = words.terms(document.guarantees())
+    epsilon = f" Each epsilon: {epsilon_terms}, against the observers named above." if epsilon_terms else ""
     for arm in document.arms:
         cells = [cell for cell in document.of(arm) if cell.curve]
         if not cells:

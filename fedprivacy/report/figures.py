@@ -40,7 +40,7 @@ def write_figures(document: Mapping[str, Any], folder: Path, kind: str) -> list[
         paths = [folder / f"{picture.drawing.name}.{kind}" for picture in pictures]
         for picture, path in zip(pictures, paths, strict=True):
             picture.drawing.save(path)
-        # The finding has the terms of every epsilon; a chart that stands below it repeats only some.
+        # The finding has the terms of every epsilon; a chart below it repeats only some.
         captions = [f"{each.text} {each.terms}".strip() for each in blocks if isinstance(each, Finding)]
         captions += [f"{path.name}: {each.caption}" for path, each in zip(paths, pictures, strict=True)]
         if pictures:

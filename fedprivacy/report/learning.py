@@ -9,14 +9,14 @@ from fedprivacy.report.charts import Axis, Lines, Point, Reference, Series, look
 from fedprivacy.report.charts.axis import percent
 from fedprivacy.report.charts.looks import Look
 
-Values = Sequence[tuple[int, float]]  # a round, and what was measured after it
+Values = Sequence[tuple[int, float]]  # a round, and the accuracy measured after it
 
 
 def measure(heading: str, values: Values, look: Look, planned: int | None, *, share: bool) -> Lines:
     """One measure of a run by round; rounds that were planned but not run stay empty.
 
     Args:
-        heading: What is measured.
+        heading: The measured quantity.
         values: At least one.
         look: How it is drawn.
         planned: How many rounds there were to be.

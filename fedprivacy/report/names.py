@@ -14,7 +14,7 @@ NOISE = (
     "of it, costs alone, at delta 0."
 )
 
-ASKED = {"auto": "best mechanism (auto)", "all-counts": "all counts"}  # what is no mechanism's name
+ASKED = {"auto": "best mechanism (auto)", "all-counts": "all counts"}  # keys that are no mechanism's name
 
 
 def arm(arm: Arm) -> str:

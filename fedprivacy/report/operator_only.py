@@ -40,7 +40,7 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
         document: The whole document, with its operator-only fields.
 
     Returns:
-        None where the document holds no such field.
+        None where the document has no such field.
     """
     singles: list[tuple[str, str]] = []
     elsewhere: list[str] = []
@@ -95,7 +95,7 @@ def _faults(document: Mapping[str, Any]) -> list[Block | Details]:
 
 
 def _dealt(dealing: Mapping[str, Any]) -> str:
-    """`node 1: hosts 0, 2; contested host 1: nodes 1, 2`: which node served what, and what went to none."""
+    """`node 1: hosts 0, 2; contested host 1: nodes 1, 2`: hosts by node, and hosts without one."""
     parts = [f"node {node}: hosts {common.plain(hosts)}" for node, hosts in _named(dealing, "nodes")]
     parts += [f"contested host {host}: nodes {common.plain(n)}" for host, n in _named(dealing, "contested")]
     parts += [f"node {node} left out: hosts {common.plain(h)}" for node, h in _named(dealing, "left_out")]
@@ -146,7 +146,7 @@ def _plain(value: Any) -> str:
 
 
 def _elements(parent: str, document: Mapping[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
-    """Each element of the outermost list of a path, as a document that holds it alone."""
+    """Each element of the outermost list of a path, as a document with it alone."""
     name = parent.partition("[]")[0]
     *parents, field = name.split(".")
     lists = select(document, name)

@@ -1,4 +1,4 @@
-"""What options do to accuracy: each against the scenario without it, over epsilons, a panel for each."""
+"""The effect of options on accuracy: each against the scenario without it, over epsilons, in panels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Panel:
     """One option, from the strictest epsilon on.
 
     Args:
-        name: What the scenario calls it.
+        name: Its name in the scenario.
         cells: Those that can be compared with one without it.
     """
 
@@ -33,7 +33,7 @@ class _Panel:
 
     @property
     def verdict(self) -> str:
-        """At which epsilons it is better or worse, as far as the intervals say."""
+        """The epsilons at which it is better or worse by intervals that exclude zero."""
         by_verdict: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}
         for cell, gap in self.cells:
             decided = gap.low is not None and gap.high is not None and not gap.low <= 0 <= gap.high
@@ -50,17 +50,17 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         return []
     cells = [cell for panel in panels for cell, _ in panel.cells]
     guarantees = [guarantee for cell in cells for guarantee in cell.guarantees]
-    stands_with = words.terms(guarantees)
+    epsilon_terms = words.terms(guarantees)
     shown = _range([v for p in panels for _, gap in p.cells for v in (gap.points, gap.low, gap.high)])
     chart = Chart(
         "options",
         "Charts of the difference in accuracy by epsilon, one for each option",
         "By how many percentage points each option is more accurate than the scenario without it, "
         f"at the same epsilon and seed by seed, on {words.evaluated_on(document.evaluated_on)}; bars: 95 % "
-        f"Student t over seeds. {words.trust(cells[0].trust)}; {words.reach(guarantees)}; epsilon stands at "
-        f"{stands_with}.",
+        f"Student t over seeds. {words.trust(cells[0].trust)}; {words.reach(guarantees)}; each epsilon: "
+        f"{epsilon_terms}.",
         tuple(_lines(panel, shown) for panel in panels),
-        tables=(_table(panels, document, stands_with),),
+        tables=(_table(panels, document, epsilon_terms),),
     )
     verdicts = " ".join(panel.verdict for panel in panels)
     return [Section("options", "What the options do", [chart.picture, Text(verdicts), Text(UNCHARGED)])]
@@ -88,7 +88,7 @@ def _range(values: Sequence[float | None]) -> tuple[float, float]:
 
 
 def _lines(panel: _Panel, shown: tuple[float, float]) -> Lines:
-    """The epsilons stand as far apart as they are listed; zero is the scenario without the option."""
+    """The epsilons are evenly spaced in the listed order; zero is the scenario without the option."""
     points = tuple(
         Point(float(place), gap.points, None if gap.low is None or gap.high is None else (gap.low, gap.high))
         for place, (_, gap) in enumerate(panel.cells)
@@ -107,7 +107,7 @@ def _tick(value: float) -> str:
     return f"{value:+g}".replace("-", MINUS) if value else "0"
 
 
-def _table(panels: Sequence[_Panel], document: CompareDocument, stands_with: str) -> Table:
+def _table(panels: Sequence[_Panel], document: CompareDocument, epsilon_terms: str) -> Table:
     rows: list[Sequence[Value] | Group] = []
     for panel in panels:
         rows.append(Group(panel.name))
@@ -123,7 +123,7 @@ def _table(panels: Sequence[_Panel], document: CompareDocument, stands_with: str
         ]
     caption = (
         f"Each option at each epsilon, {document.averaged}; points: against the scenario without it. "
-        f"{names.NOISE} Epsilon stands at {stands_with}."
+        f"{names.NOISE} Each epsilon: {epsilon_terms}."
     )
     head = ("Epsilon", "Accuracy", "Points", "95 % interval", "Noise")
     return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))

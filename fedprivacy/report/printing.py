@@ -35,11 +35,11 @@ def page_of(document: Mapping[str, Any], source: str = "report") -> Page:
     """The page of a result document without its operator-only section; its pictures are not drawn yet.
 
     Args:
-        document: What `run.json` holds.
-        source: What an error names: the file that it came from.
+        document: The content of `run.json`.
+        source: The file that it came from, which errors name.
 
     Raises:
-        InputError: the schema or kind is unknown, or a field is not what its schema says.
+        InputError: the schema or kind is unknown, or a field violates its schema.
     """
     result = read(document, source)
     apart = {name: bool(document.get(name)) for name in ("error", "command")}
@@ -63,7 +63,7 @@ def page_of(document: Mapping[str, Any], source: str = "report") -> Page:
 
 
 def html(page: Page, operator: Section | None) -> str:
-    """A page, and what of its document is for the operator only, as a whole HTML document."""
+    """A page, with the operator-only part of its document, as a whole HTML document."""
     template, new_id = environment().get_template("page.html.j2"), map("table-{}".format, count(1)).__next__
     return printable(template.render(page=page, operator=operator, new_id=new_id))
 

@@ -1,6 +1,6 @@
 """The table of protection: a row for each trust model and unit, a column for each observer.
 
-Every epsilon that is printed here stands with its delta, unit, adjacency and observer.
+Every epsilon is printed with its delta, unit, adjacency and observer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fedprivacy.report.blocks import Block, Details, Entry, Group, Table, Text, 
 from fedprivacy.report.wording import TRAINING, Wording
 
 OBSERVERS = ("server", "participant", "outsider")
-# Above it the bound on the odds (e^20, 5e8) says nothing that anybody would call protection.
+# Above it the bound on the odds (e^20, 5e8) is too loose to be called protection.
 USEFUL_EPSILON = 20.0
 LISTED = 6  # epsilons that a cell of the table lists; of more, the smallest and the largest
 Row = tuple[str, str | None]  # a trust model, and its unit where several are compared
@@ -35,9 +35,9 @@ def blocks(cells: Sequence[Protected], uncovered: str, wording: Wording = TRAINI
     """The guarantees of a run (one cell) or of a comparison, as tables.
 
     Args:
-        cells: What was guaranteed where.
+        cells: The guarantees of each cell.
         uncovered: Of whom no guarantee speaks, since their data are public; empty where there is nobody.
-        wording: What was released, in words.
+        wording: The sentences that depend on the kind of release.
     """
     guarantees = [g for cell in cells for g in cell.guarantees]
     if not guarantees:
@@ -50,9 +50,9 @@ def blocks(cells: Sequence[Protected], uncovered: str, wording: Wording = TRAINI
         *(name for name in OBSERVERS if name in present),
         *(n for n in present if n not in OBSERVERS),
     ]
-    stands_with = words.terms(guarantees)
-    shown: list[Block | Details] = [_matrix(cells, arms, observers, stands_with, wording)]
-    if uncovered and stands_with:
+    epsilon_terms = words.terms(guarantees)
+    shown: list[Block | Details] = [_matrix(cells, arms, observers, epsilon_terms, wording)]
+    if uncovered and epsilon_terms:
         shown.append(Text(uncovered))
     held = {g.epsilon for g in guarantees if g.epsilon is not None and g.holds}
     epsilons = sorted({cell.target for cell in cells if cell.target} or held)
@@ -60,7 +60,7 @@ def blocks(cells: Sequence[Protected], uncovered: str, wording: Wording = TRAINI
         changes = dict.fromkeys((g.adjacency, g.unit) for g in guarantees if g.holds)
         change = words.listed((words.change(*changed) for changed in changes), "or")
         factors = epsilons if len(epsilons) <= LISTED else [epsilons[0], epsilons[-1]]
-        shown.append(Text(words.how_to_read(factors, change, stands_with)))
+        shown.append(Text(words.how_to_read(factors, change, epsilon_terms)))
     assumed = [
         (names.trust(group[0]), lines)
         for group in arms.values()
@@ -72,7 +72,7 @@ def blocks(cells: Sequence[Protected], uncovered: str, wording: Wording = TRAINI
         caption = "What the guarantees rest on: they hold provided that all of this is so."
         shown.append(Table(caption, ("Trust model", "Provided that"), assumed, stacked=True))
     if len(cells) > len(arms):
-        shown.append(Details("Each epsilon that was asked for", [_each(cells, observers, stands_with)]))
+        shown.append(Details("Each requested epsilon", [_each(cells, observers, epsilon_terms)]))
     shown.append(Details("Every guarantee as a sentence, to quote", [_sentences(cells, wording)]))
     return shown
 
@@ -91,13 +91,13 @@ def _matrix(
     cells: Sequence[Protected],
     arms: Mapping[Row, Sequence[Arm]],
     observers: Sequence[str],
-    stands_with: str,
+    epsilon_terms: str,
     wording: Wording,
 ) -> Table:
     units = _units(cells)
     caption = f"Is {words.protected(units)} protected from this observer?"
-    if stands_with:
-        caption += f" Epsilon stands at {stands_with}, against the observer of its column."
+    if epsilon_terms:
+        caption += f" Each epsilon: {epsilon_terms}, against the observer of its column."
     seen = [f"{words.capital(words.observer(o))} {wording.sees[o]}." for o in observers if o in wording.sees]
     rows = []
     for (trust, unit), group in arms.items():
@@ -113,7 +113,7 @@ def _matrix(
 
 
 def _shared(entries: Mapping[Arm, Entry]) -> Entry:
-    """One entry for all arms of a trust model: what they share once, what differs by mechanism."""
+    """One entry for all arms of a trust model: shared parts once, others by mechanism."""
     first, *others = entries.values()
     if all(entry == first for entry in others):
         return first
@@ -124,7 +124,7 @@ def _shared(entries: Mapping[Arm, Entry]) -> Entry:
         )
     lines = [f"{words.capital(words.listed(who))}: {text}" for text, who in same.items()]
     tones = {entry.tone for entry in entries.values()}
-    # A tick stands for all of them, or not at all.
+    # A tick is for all of them, or not at all.
     return Entry("\n".join(lines), first.note, first.tone if len(tones) == 1 else "")
 
 
@@ -144,7 +144,7 @@ def _protection(guarantees: Sequence[Guarantee], observer: str, why: str) -> Ent
 
 
 def _range(guarantees: Sequence[Guarantee]) -> str:
-    """All epsilons of the guarantees, or between what they lie."""
+    """All epsilons of the guarantees, or their range."""
     values = sorted({g.epsilon or 0.0 for g in guarantees})
     if len(values) > LISTED:
         return f"{words.epsilon(values[0])} to {words.epsilon(values[-1])}"
@@ -170,7 +170,7 @@ def _shared_once(assumed: Sequence[tuple[str, tuple[str, ...]]]) -> list[tuple[s
     return [*([("All of them", shared)] if shared else []), *(entry for entry in assumed_once if entry[1])]
 
 
-def _each(cells: Sequence[Protected], observers: Sequence[str], stands_with: str) -> Table:
+def _each(cells: Sequence[Protected], observers: Sequence[str], epsilon_terms: str) -> Table:
     """Each cell of a comparison in a row of its own; arms with the same rows share them."""
     arms = list(dict.fromkeys(cell.arm for cell in cells))
     same: dict[tuple[str, tuple[tuple[str, ...], ...]], list[Arm]] = {}
@@ -184,8 +184,8 @@ def _each(cells: Sequence[Protected], observers: Sequence[str], stands_with: str
     rows: list[Sequence[Value] | Group] = []
     for (_, alike), shared in same.items():
         rows += [Group(names.arms(shared, arms).replace("\n", "; ")), *alike]
-    caption = f"{ROUNDED} Epsilon stands at {stands_with}, against the observer of its column."
-    head = ("Epsilon asked for", *(f"From {words.observer(name)}" for name in observers))
+    caption = f"{ROUNDED} Each epsilon: {epsilon_terms}, against the observer of its column."
+    head = ("Requested epsilon", *(f"From {words.observer(name)}" for name in observers))
     return Table(caption, head, rows)
 
 
@@ -205,6 +205,6 @@ def _sentences(cells: Sequence[Protected], wording: Wording) -> Table:
             shared = same.setdefault((cell.arm.trust, *row), [])
             shared += [] if cell.arm in shared else [cell.arm]
     rows = [(names.arms(shared, arms), *row) for (_, *row), shared in same.items()]
-    stands_with = words.terms([g for cell in cells for g in cell.guarantees])
-    caption = ROUNDED + (f" Epsilon stands at {stands_with}, against its observer." if stands_with else "")
+    epsilon_terms = words.terms([g for cell in cells for g in cell.guarantees])
+    caption = ROUNDED + (f" Each epsilon: {epsilon_terms}, against its observer." if epsilon_terms else "")
     return Table(caption, ("Trust model", "Observer", "Epsilon", "At", "In words", "Accountant"), rows)

@@ -1,4 +1,4 @@
-"""The page of one federated run: how it learned, what it guarantees to whom, what it cost."""
+"""The page of one federated run: learning curve, guarantees by observer, and costs."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
 
     Args:
         document: The run, without its operator-only fields.
-        error: Whether the operator-only section holds an error's text.
-        command: Whether it holds the command that reproduces the run.
+        error: Whether the operator-only section contains an error's text.
+        command: Whether it contains the command that reproduces the run.
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
@@ -80,10 +80,10 @@ def _finding(document: RunDocument) -> Finding:
         text = f"epsilon {words.epsilon(g.epsilon)}" if g.holds else "no guarantee"
         against.setdefault(text, []).append(words.observer(g.observer))
     spent = [f"{text} against {words.listed(who)}" for text, who in against.items()]
-    stands_with = words.terms(guarantees)
+    epsilon_terms = words.terms(guarantees)
     return Finding(
         text="; ".join([reached, *spent]) + ".",
-        terms=f"Epsilon stands at {stands_with}." if stands_with else "",
+        terms=f"Each epsilon: {epsilon_terms}." if epsilon_terms else "",
         heading="Against whom",
         caution=TRAINING.caution([_trust(document)], [_unit(document)]),
     )

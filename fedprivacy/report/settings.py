@@ -43,7 +43,7 @@ def _section(document: CompareDocument, name: str) -> str:
 
 
 def _by_arm(document: CompareDocument) -> Table:
-    """A column for each arm: what it was run with."""
+    """A column for each arm: the settings of its runs."""
     shown = {arm: cells for arm in document.arms if (cells := document.of(arm))}
     facts: dict[str, Callable[[list[Cell]], str]] = {
         "Rounds": lambda cells: _each(cell.rounds for cell in cells),
@@ -61,10 +61,10 @@ def _by_arm(document: CompareDocument) -> Table:
     if any(arm.unit for arm in shown):
         rows.append(("Unit of privacy", *(words.UNITS.get(arm.unit or "", "—") for arm in shown)))
     rows += [(name, *map(fact, shown.values())) for name, fact in facts.items()]
-    stands_with = words.terms(document.guarantees())
+    epsilon_terms = words.terms(document.guarantees())
     caption = names.NOISE
-    if stands_with:
-        caption += f" Epsilon stands at {stands_with}, against the observers named above."
+    if epsilon_terms:
+        caption += f" Each epsilon: {epsilon_terms}, against the observers named above."
     filled = [row for row in rows if any(value != "—" for value in row[1:])]
     return Table(caption, ("", *map(names.arm, shown)), filled, stacked=True)
 

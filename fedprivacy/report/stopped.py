@@ -17,8 +17,8 @@ def blocks(privacy: Privacy | StatisticsPrivacy, noun: str = "round") -> list[Bl
     """A table of both figures; nothing where a run states only one.
 
     Args:
-        privacy: What the run states.
-        noun: What is counted.
+        privacy: The guarantees of the run.
+        noun: The counted thing.
     """
     released = privacy.completed
     if released is None or not any(g.holds for g in released.guarantees):
@@ -34,8 +34,8 @@ def blocks(privacy: Privacy | StatisticsPrivacy, noun: str = "round") -> list[Bl
     count = words.counted(released.rounds, noun)
     caption = (
         f"What the run is charged, and what the {count} released before it stopped cost alone. The second "
-        "figure holds only provided that what stands beside it is so, and all that the claim rests on. "
-        f"Epsilon stands at {words.terms(released.guarantees)}."
+        "figure holds only under the condition beside it and the assumptions of the claim. "
+        f"Each epsilon: {words.terms(released.guarantees)}."
     )
     head = ("Against", "Whole plan: the claim", f"{count} alone", "The second only provided that")
     return [Table(caption, head, rows, stacked=True)]

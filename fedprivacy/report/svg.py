@@ -145,8 +145,8 @@ def write(drawn: Figure, name: str, title: str, alt: str) -> str:
     Args:
         drawn: The figure, made within `style()`.
         name: Unique on the page; every id of the picture begins with it.
-        title: What kind of picture it is, and of what.
-        alt: What it shows, for those who cannot see it.
+        title: The kind of picture, and its subject.
+        alt: A description for readers who cannot see the picture.
     """
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):

@@ -1,4 +1,4 @@
-"""The page of a choice of settings: what was chosen, and what the choice cost beside the naive way."""
+"""The page of a choice of settings: the result, and its privacy cost beside the naive way."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def page(document: TuneDocument, *, command: bool = False) -> Page:
 
     Args:
         document: The choice, without its operator-only fields.
-        command: Whether the operator-only section holds the command that reproduces it.
+        command: Whether the operator-only section contains the command that reproduces it.
     """
     guarantees = list(document.privacy.guarantees)
     table = Table(caption(document), HEAD, rows(document), numeric=frozenset({1, 2}), stacked=True)

@@ -69,7 +69,7 @@ def _of_clients(held: Sequence[Guarantee], sizes: Records) -> list[Block | Detai
     caption = (
         "What the epsilon of one record promises a client all of whose m records change at once, by group "
         "privacy (Dwork and Roth 2014, Theorem 2.2): m epsilon at a delta of m e^((m - 1) epsilon) delta. "
-        "How many records each client has is taken as public. Epsilon of one record stands at "
+        "How many records each client has is taken as public. Each epsilon of one record: "
         f"{words.terms(held)}, against the observers named above. {ROUNDED}"
     )
     head = (
@@ -95,7 +95,7 @@ def _together(g: Guarantee, records: int) -> Entry:
     assert g.delta is not None
     try:
         epsilon, delta = group(g.epsilon, g.delta, records)
-    except InputError:  # an epsilon beyond what any theorem is used for
+    except InputError:  # an epsilon or delta outside the range of `group`
         epsilon, delta = math.inf, 1.0
     if delta >= 1 or not math.isfinite(epsilon):
         return Entry(SAYS_NOTHING, "its delta would be 1 or more", "bad")

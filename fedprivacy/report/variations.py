@@ -1,4 +1,4 @@
-"""What settings do to accuracy: each varied by itself at one epsilon, a panel and a table for each."""
+"""The effect of settings on accuracy: each varied alone at one epsilon, a panel and a table for each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Panel:
 
     @property
     def label(self) -> str:
-        """What the axis is called."""
+        """The label of the axis."""
         return self.key.partition(".")[2].replace("_", " ")
 
     @property
@@ -50,7 +50,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     if not panels:
         return []
     first = panels[0].cells[0]
-    stands_with = words.terms(first.guarantees)
+    epsilon_terms = words.terms(first.guarantees)
     at = f"{words.trust(first.trust)} at epsilon {words.number(first.epsilon)}"
     look = looks.LOOKS.get(first.trust, looks.LOOKS["none"])
     shown = looks.accuracy_range([value for panel in panels for value in panel.extents])
@@ -58,8 +58,8 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         "varied",
         "Charts of accuracy by the value of a setting, one for each setting",
         f"Accuracy on {words.evaluated_on(document.evaluated_on)}, {document.averaged}, with one "
-        f"setting changed at a time; the larger mark is the scenario's own value. {at}; it stands at "
-        f"{stands_with}." + words.cut_axis(shown[0]),
+        f"setting changed at a time; the larger mark is the scenario's own value. {at}: "
+        f"{epsilon_terms}." + words.cut_axis(shown[0]),
         tuple(_lines(panel, look, shown) for panel in panels),
         tables=tuple(_table(panel, document) for panel in panels),
     )
@@ -84,7 +84,7 @@ def _value(value: object) -> str:
 
 
 def _lines(panel: _Panel, look: Look, shown: tuple[float, float]) -> Lines:
-    """The values stand as far apart as they are listed, whatever they are."""
+    """The values are evenly spaced in the listed order."""
     points = tuple(
         Point(
             float(place),

@@ -10,13 +10,13 @@ from fedprivacy.report import words
 
 @dataclass(frozen=True)
 class Wording:
-    """The sentences that depend on what was released.
+    """The sentences that depend on the kind of release.
 
     Args:
-        sees: Observer -> what it sees.
-        why: (Trust model, observer) -> what the definition of the trust model means for it; no claim.
-        noise: Trust model -> who adds the noise.
-        cautions: Trust model -> what must not be forgotten beside a picture.
+        sees: Observer -> the messages and models it sees.
+        why: (Trust model, observer) -> the consequence of the trust model for it; no claim.
+        noise: Trust model -> the party that adds the noise.
+        cautions: Trust model -> the caveat beside a picture.
         of_records: The same where the unit of privacy is a record; None where there is no such unit.
         of_both: The cautions where units are compared.
     """

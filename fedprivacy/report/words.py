@@ -31,7 +31,7 @@ WHO_ADDS_NOISE = {
     "distributed": "Each client adds a share of the noise; the server sees only the secure sum.",
 }
 
-# What the definition of a trust model means for an observer. Not a claim: the claim stands above it.
+# The consequence of a trust model's definition for an observer. Not a claim: the claim is above it.
 WHY = {
     ("none", "server"): "It receives each update as it is.",
     ("none", "participant"): "They receive global models without noise.",
@@ -44,7 +44,7 @@ WHY = {
     ("local", "outsider"): "They see a model made from updates that already carried noise.",
 }
 
-# What stands beside every picture that lays trust models over one another.
+# The caveats beside every picture that overlays trust models.
 CAUTIONS = {
     "local": "Local privacy holds against the server itself, since the noise is added before anything "
     "leaves a client.",
@@ -232,7 +232,7 @@ def protected(units: Iterable[str | None]) -> str:
 
 
 def reach(guarantees: Sequence[Guarantee]) -> str:
-    """Against whom the guarantees of a trust model hold, and against whom not."""
+    """The observers with and without a guarantee under a trust model."""
     against = dict.fromkeys(observer(g.observer) for g in guarantees if g.holds)
     trusted = dict.fromkeys(observer(g.observer) for g in guarantees if not g.holds)
     if not against:
@@ -271,13 +271,13 @@ def factor(value: float) -> str:
     return epsilon(math.exp(value)) if value <= 20 else f"e^{epsilon(value)}"
 
 
-def how_to_read(epsilons: Sequence[float], changes: str, stands_with: str) -> str:
+def how_to_read(epsilons: Sequence[float], changes: str, epsilon_terms: str) -> str:
     """The meaning of epsilon, with the factor for these epsilons."""
     factors = [f"{factor(value)} at epsilon {epsilon(value)}" for value in epsilons]
     return (
         f"How to read epsilon: {changes} changes the probability of anything that the observer can see by a "
         "factor of at most e to the power epsilon, plus delta. Smaller is stronger. "
-        f"The factor is {listed(factors)} ({stands_with}, against the observers named here)."
+        f"The factor is {listed(factors)} ({epsilon_terms}, against the observers named here)."
     )
 
 
@@ -315,7 +315,7 @@ def progress(status: str, done: int, planned: int | None, what: str) -> str:
 
 
 def direction(exponent: float) -> str:
-    """Whether what goes as x to an exponent falls or rises with x.
+    """Whether x to an exponent falls or rises with x.
 
     >>> [direction(one) for one in (-2.0, 0.01, 0.4)]
     ['falls', 'hardly changes,', 'rises']

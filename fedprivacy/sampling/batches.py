@@ -125,6 +125,7 @@ class ShuffledBatches:
         records: it equals the release itself while their number is fixed, and has no account under
         add-remove.
         """
+        # Without amplification: the theorem for Poisson batches (Abadi et al. 2016) needs independent coins.
         if self.batch_size is not None:
             release = dp_accounting.SampledWithoutReplacementDpEvent(records, records, release)
         return dp_accounting.SelfComposedDpEvent(release, self.epochs)

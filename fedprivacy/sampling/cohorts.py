@@ -25,6 +25,7 @@ class PoissonSampling:
 
     def draw(self, population: int, stream: np.random.Generator) -> Ids:
         """The ids of a round's cohort, sorted, shape (cohort,); it may be empty."""
+        # Empty cohorts too: drawing again until somebody is in would be another distribution.
         return np.flatnonzero(stream.random(population) < self.rate)
 
     def event(self, release: dp_accounting.DpEvent, population: int) -> dp_accounting.DpEvent:
@@ -125,6 +126,7 @@ class SeparatedSampling:
 
     def event(self, release: dp_accounting.DpEvent, population: int) -> dp_accounting.DpEvent:
         """The release itself, without amplification: the cohort is public."""
+        # Amplification by sampling needs a secret cohort, and this one may be public.
         return release
 
     def expected_cohort(self, population: int) -> float:

@@ -1,7 +1,7 @@
 """Bounds on the size and depth of a scenario's text, checked before parsing.
 
-A TOML reader makes tables as it goes: of a megabyte of `a.a.a.a ...` it would take hours, and whatever walks
-through such tables afterwards ends in the depth of Python's own stack. This goes once over the text, and need
+A TOML reader makes tables as it goes: of a megabyte of `a.a.a.a ...` it would take hours, and any walk
+through such tables afterwards overflows Python's own stack. This goes once over the text, and need
 not know more of TOML than where strings and comments end.
 """
 

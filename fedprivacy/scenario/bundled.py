@@ -1,4 +1,4 @@
-"""The scenarios of a Flower run: that of its run config, as one string, and those that nodes hold."""
+"""The scenarios of a Flower run: that of its run config, as one string, and those on the nodes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def own_scenario(text: str, named: str = "node config: scenario") -> Scenario | 
 
     Args:
         text: TOML.
-        named: What it is called in messages.
+        named: Its name in messages.
 
     Raises:
         ScenarioError: if the text is not a scenario.

@@ -27,7 +27,7 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Corner:
-    """Which cell of a comparison, whatever its epsilon and seed.
+    """An arm of a comparison: a cell without its epsilon and seed.
 
     Args:
         trust: "none", "central" or "local".
@@ -67,7 +67,7 @@ def corners(compare: Compare, own_unit: str) -> list[Corner]:
     Mechanisms of single messages belong to local cells whose unit is a client.
 
     Args:
-        compare: What is compared.
+        compare: The section with the compared settings.
         own_unit: The scenario's own unit of privacy.
     """
     results = []
@@ -110,7 +110,7 @@ def cell(tables: Tables, corner: Corner, epsilon: float | None, seed: int | None
 
 
 def overlaid(tables: Mapping[str, Any], laid: Mapping[KeyPath, Any], *, clipped: bool = False) -> Tables:
-    """The tables of a scenario without `[compare]`, with keys laid over them, and what follows from these.
+    """The tables of a scenario without `[compare]`, with keys laid over them, and derived values.
 
     Args:
         tables: A whole scenario; sections may be broken.
@@ -122,7 +122,7 @@ def overlaid(tables: Mapping[str, Any], laid: Mapping[KeyPath, Any], *, clipped:
     if isinstance(privacy, dict):
         drop = set()
         if laid.get(("privacy", "trust")) == "none" and not clipped:
-            drop.add("clipping_norm")  # its own only: what is left without noise is a heuristic
+            drop.add("clipping_norm")  # its own only: without noise, the mechanism is a heuristic
         server = base.get("server")
         rounds = server.get("rounds") if isinstance(server, dict) else None
         if ("server", "rounds") in laid and privacy.get("max_participations") == rounds:
@@ -149,8 +149,8 @@ def overlay(tables: Mapping[str, Any], place: Place) -> list[tuple[str, str, Any
 def inspect_cells(tables: Tables, whole: Inspection) -> list[Finding]:
     """The problems of a comparison's cells that the scenario itself does not have.
 
-    A mistake in a key of an overlay (`[compare.<trust>]`, `[compare.unit.<unit>]`) stands at that key; what
-    goes wrong elsewhere in a cell (it needs a key that the scenario lacks) stands at its most special one.
+    A mistake in a key of an overlay (`[compare.<trust>]`, `[compare.unit.<unit>]`) is reported at that key;
+    one elsewhere in a cell (such as a key that the scenario lacks) at the cell's most specific key.
     """
     if not isinstance(tables.get("compare"), dict):
         return []
@@ -207,7 +207,7 @@ def _of_cell(tables: Tables, corner: Corner, known: set[KeyPath]) -> Iterator[tu
     touched = {section: place for (section, _), place in laid.items()}
     try:
         inspected = inspect(cell(tables, corner, None if corner.trust == "none" else 1.0))
-    except KeyError:  # a section that is no section, as `inspect` of the whole says
+    except KeyError:  # an invalid section, which `inspect` of the whole reports
         return
     for finding in inspected.findings:
         new = not any(finding.path[: len(path)] == path for path in known)

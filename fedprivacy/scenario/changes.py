@@ -3,7 +3,7 @@
 A change may turn a section into another kind: `sampling.name = "all"` over a Poisson sampler. The
 keys that only the old kind has (`rate`) then go, since nobody could remove them from the command
 line; a key that no kind has stays, and is an error. Another partition or scaling of the data takes its
-keys along in the same way, another unit of privacy what only the old one has, and another sampler bands
+keys along in the same way, another unit of privacy the keys of the old one alone, and another sampler bands
 of noise.
 """
 
@@ -23,9 +23,9 @@ from fedprivacy.scenario.rules.encoding import OPTIONS
 from fedprivacy.scenario.rules.examples import OF_CLIENTS, OF_EXAMPLES
 
 Tables = dict[str, Any]
-# What has to do with the noise on updates of clients, and not on gradients of records.
+# Keys about the noise on updates of clients, and not on gradients of records.
 OF_UPDATES = ("bands", "clipping_quantile", "clipping_learning_rate", "clipping_count_noise")
-# Two ways to say one thing: giving one takes the other away.
+# Alternative keys for one quantity: setting one removes the other.
 _INSTEAD = {
     ("privacy", "epsilon"): ("privacy", "noise_multiplier"),
     ("privacy", "noise_multiplier"): ("privacy", "epsilon"),
@@ -74,11 +74,11 @@ def lay(tables: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> Tables:
 
 
 def _drop_what_is_of_other_privacy(tables: Tables, changes: Mapping[KeyPath, Any]) -> None:
-    """Takes away what neither the new trust model nor the new unit of privacy can have."""
+    """Removes keys that neither the new trust model nor the new unit of privacy allows."""
     privacy, training = _section(tables, "privacy"), _section(tables, "training")
     trust, unit, mechanism = (("privacy", key) in changes for key in ("trust", "unit", "mechanism"))
     of_records, local = privacy.get("unit") == "example", privacy.get("trust") == "local"
-    # What servers add, and not clients; the others randomise single messages.
+    # Mechanisms of servers, and not of clients; the others randomise single messages.
     of_server = privacy.get("mechanism") == "student-t"
     stale: set[KeyPath] = set()
     if ((trust and local == of_server) or (unit and of_records)) and not mechanism:
@@ -115,7 +115,7 @@ def _section(tables: Tables, name: str) -> Tables:
 
 
 def parse_overrides(texts: Sequence[str]) -> tuple[list[Override], list[Problem]]:
-    """`--set` options as overrides, and what is wrong with the form of the others.
+    """`--set` options as overrides, and findings about the form of the others.
 
     A value is read as TOML (`10`, `[200, 100]`, `"text"`), and where it is not TOML, as plain text.
     """

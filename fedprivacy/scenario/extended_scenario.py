@@ -16,10 +16,10 @@ from fedprivacy.scenario.validation import Inspection, SectionReader
 
 
 class ExtendedScenario(Scenario):
-    """A training scenario with sections of its own, whose rules hold between sections that are valid.
+    """A training scenario with sections of its own, whose rules are between valid sections.
 
     Attributes:
-        extra: Name of each further section -> what it may be, in the order of a file.
+        extra: Name of each further section -> its kinds, in the order of a file.
     """
 
     extra: ClassVar[Mapping[str, Kind]]

@@ -47,7 +47,7 @@ class Places:
                 rest = dotted(finding.path) + value + ": " if len(finding.path) > len(override.path) else ""
                 return Problem(f"--set {override.label}", rest + finding.what, finding.remedy)
         for override in reversed(self.overrides):
-            # What an override chooses (a partition, a trust model) may ask for a key that nobody gave.
+            # An override (of a partition, a trust model) may require a key that is missing.
             chose = override.path[-1] in CHOICES and override.path[:1] == finding.path[:1]
             if chose and finding.path not in (self.lines or {}):
                 what = dotted(finding.path) + value + ": " + finding.what

@@ -1,4 +1,4 @@
-"""All that is wrong with the tables of a training scenario: its sections, and what is between them."""
+"""All findings about the tables of a training scenario: in its sections, and between them."""
 
 from __future__ import annotations
 

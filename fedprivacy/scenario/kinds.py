@@ -26,7 +26,7 @@ class Kind:
     Args:
         variants: Name of the variant -> its class; one variant named "" where the section has no kinds.
         tag: The key that names the variant.
-        noun: What the tag names, for messages.
+        noun: The thing that the tag names, for messages.
         required: Whether a file must have the section.
         default: The variant where the tag is absent, or None where it must be given.
     """
@@ -51,7 +51,7 @@ class Kind:
         return list(known)
 
     def tag_first(self, table: dict[str, Any]) -> dict[str, Any]:
-        """Returns a table with what the section is first, then its settings."""
+        """Returns a table with the tag of the section first, then its settings."""
         return {self.tag: table[self.tag], **table} if self.tag else table
 
     def owners(self, key: str) -> list[str]:
@@ -113,7 +113,7 @@ _SCALING = ("scaling", "low", "high", "cut")
 
 
 def shared(section: str, key: str) -> bool:
-    """Whether a comparison sets a key itself, or keeps it the same in all its cells: what is compared."""
+    """Whether a comparison sets a key itself, or keeps it the same in all its cells."""
     if section == "data":  # the same records of the same clients, which each may scale as suits it
         return key not in _SCALING
     return section == "privacy" and key in _COMPARED

@@ -35,7 +35,7 @@ def key_lines(text: str) -> dict[Path, int]:
         text: Valid TOML.
 
     Returns:
-        Path -> line. A path holds keys, and positions in arrays; a table without a header of its
+        Path -> line. A path has keys, and positions in arrays; a table without a header of its
         own has the line of the first key that names it.
 
     >>> key_lines('seed = 1\\n[server]\\nrounds = 3\\n')
@@ -97,7 +97,7 @@ class _Scanner:
         return path
 
     def keys(self) -> list[str]:
-        """A dotted key, up to what follows it."""
+        """A dotted key, up to its end."""
         keys = []
         while True:
             self.skip()

@@ -27,7 +27,7 @@ AnyScenario = Scenario | Statistics | ErmScenario  # an AttackScenario is a Scen
 def load(source: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
     """Reads a scenario file: `[queries.NAME]` makes statistics, `[approaches.NAME]` estimates.
 
-    `[attacks.NAME]` attacks a training, `[tune]` chooses its settings, and what has none of them trains.
+    `[attacks.NAME]` attacks a training, `[tune]` chooses its settings, and any other scenario trains.
 
     Args:
         source: The path of a TOML file.

@@ -1,6 +1,6 @@
-"""The data section of a scenario whose records live on the nodes, and what must hold between its keys.
+"""The data section of a scenario whose records are on the nodes, and the rules between its keys.
 
-It says what all parties agree on. No record is named here: each owner gives its own node a path.
+It is the part that all parties agree on. No record is named here: each owner gives its own node a path.
 """
 
 from __future__ import annotations

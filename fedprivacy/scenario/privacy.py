@@ -62,7 +62,7 @@ class _Noisy(_Privacy):
     )
     noise_multiplier: float | None = Field(
         None,
-        ge=1e-4,  # what the accountants can reckon with
+        ge=1e-4,  # the range that the accountants support
         le=10**7,
         description="The noise's standard deviation divided by clipping_norm, such as 4.0.",
     )

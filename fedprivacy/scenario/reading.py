@@ -1,4 +1,4 @@
-"""From a scenario file to its tables, and what keeps a file from having any.
+"""Reads a scenario file into tables, with findings for files that have none.
 
 bytes -> text -> tables (TOML, with --set laid over), then in `inspection`:
 sections, each validated by itself -> checks between them -> the cells of the comparison

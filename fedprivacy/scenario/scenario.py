@@ -98,7 +98,7 @@ class Scenario(BaseScenario):
         """One cell of a comparison, as a scenario of its own with the default `[compare]`.
 
         Lays `[compare.<trust>]` and the overlays of the unit, mechanism and option over the scenario, sets
-        trust, unit, epsilon and seed, and drops what has no effect then, with trust "none" also the
+        trust, unit, epsilon and seed, and drops keys without effect, with trust "none" also the
         scenario's clipping norm.
         A `max_participations` equal to the rounds means every round: it follows the cell's rounds.
 
@@ -112,7 +112,7 @@ class Scenario(BaseScenario):
             option: The `[compare.option.NAME]` that is laid over it; None for none.
 
         Raises:
-            ScenarioError: The scenario lacks what this trust model needs.
+            ScenarioError: The scenario lacks a key that this trust model requires.
             ValueError: An epsilon for trust "none", or none for another.
         """
         if (epsilon is None) != (trust == "none"):
@@ -124,7 +124,7 @@ class Scenario(BaseScenario):
         """The scenario with one setting varied, with the default `[compare]`.
 
         Args:
-            variation: What is varied.
+            variation: The varied setting and its value.
             seed: The seed of the run.
 
         Raises:

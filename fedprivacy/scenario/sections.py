@@ -2,8 +2,8 @@
 
 Strict: a key that is not listed here is an error, so is a text where a number belongs, and a key
 that has no effect (the `momentum` of an optimizer without one). Where a section has kinds, one
-key tells which (`data.name`, `server.optimizer`, `privacy.trust`) and each kind is a class with its
-own keys. The `description` and `examples` of a field are what an error message says to do.
+key selects it (`data.name`, `server.optimizer`, `privacy.trust`) and each kind is a class with its
+own keys. The `description` and `examples` of a field become the remedy in an error message.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, MechanismName, NoPrivacy, Unit
 
 Trust = Literal["none", "central", "local"]
-NAME = r"^[A-Za-z0-9][A-Za-z0-9-]{0,63}$"  # of what gives a folder its name
+NAME = r"^[A-Za-z0-9][A-Za-z0-9-]{0,63}$"  # for names that become folder names
 TRUSTS: tuple[Trust, ...] = ("none", "central", "local")
 Denoise = Literal["none", "james-stein", "student-t"]
 # The overlays of a unit of privacy, and of where it meets a trust model.
@@ -122,7 +122,7 @@ class AllSampling(Section):
 
 
 class SeparatedSampling(Section):
-    """A cohort of those who were not asked in the last rounds; who comes when is no secret."""
+    """A cohort of the clients that did not participate in the last rounds; cohorts are public."""
 
     name: Literal["separated"]
     cohort: int = Field(ge=1, le=10**9, description="The number of clients in each round.", examples=[100])
@@ -227,7 +227,7 @@ class Compare(Section):
     )
     option: dict[str, Overlay] = Field(
         {},
-        description="Keys for an option by its name, which is played at every epsilon beside the scenario "
+        description="Keys for an option by its name, which is run at every epsilon beside the scenario "
         'without them, such as [compare.option.shrunk.server] denoise = "james-stein".',
     )
 

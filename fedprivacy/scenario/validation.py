@@ -37,10 +37,10 @@ class Inspection:
 
 @dataclass
 class SectionReader:
-    """Validates the sections of one file, and gathers what is valid and what is wrong.
+    """Validates the sections of one file, and collects valid values and findings.
 
     Args:
-        kinds: All sections of the file, to tell where a misplaced key belongs.
+        kinds: All sections of the file, to find where a misplaced key belongs.
         parts: The valid sections, and the valid keys above them.
         findings: All mistakes.
         valid: `section.key` -> value of the keys that are valid by themselves, defaults included.
@@ -85,7 +85,7 @@ class SectionReader:
         Args:
             tables: The file.
             section: The section.
-            kind: What each table of it is.
+            kind: The kind of each table of it.
             absent: The finding where there is no such table; None where there may be none.
         """
         named, self.parts[section] = tables.get(section, {}), {}
@@ -114,13 +114,13 @@ class SectionReader:
 def validate(
     base: KeyPath, kind: Kind, table: Tables, kinds: Mapping[str, Kind] = KINDS
 ) -> tuple[Section | None, Tables, list[Finding]]:
-    """The section if it is valid, the keys that are valid in any case, and what is wrong.
+    """The section if it is valid, the keys that are valid in any case, and the findings.
 
     Args:
-        base: Where the section stands; () for the keys above the first section.
-        kind: What it may be.
+        base: The path of the section; () for the keys above the first section.
+        kind: Its kinds.
         table: Its keys.
-        kinds: All sections of the file, to tell where a misplaced key belongs.
+        kinds: All sections of the file, to find where a misplaced key belongs.
     """
     variant = kind.variant(table)
     findings: list[Finding] = []
@@ -137,7 +137,7 @@ def validate(
             findings.append(unknown_key(base, key, kind.keys(variant), kinds))
         elif variant is not None and variant not in owners and key != kind.tag:
             findings.append(_of_other_kind(base, kind, key, variant, owners))
-    # Of an unknown variant, check the keys that are there: wrong is what no variant that has it takes.
+    # Of an unknown variant, check its keys: a value is wrong if no variant with the key allows it.
     part, values, taken = None, {}, set[str]()
     for name in [variant] if variant is not None else kind.variants:
         cls = kind.variants[name]

@@ -1,4 +1,4 @@
-"""The valid values of a scenario that is being checked, and what follows from them and the data file."""
+"""Valid values of a scenario that is being checked, with those derived from them and the data file."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Values:
 
     @cached_property
     def file(self) -> str | tuple[Finding, ...] | None:
-        """The .npz file of the data, or what keeps it from being made; None where none is named."""
+        """The .npz file of the data, or the error in making it; None where none is named."""
         if self["data.name"] == "npz":
             return self["data.path"] or None
         return loaded_file(self) if self["data.name"] in MADE else None

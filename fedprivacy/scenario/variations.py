@@ -21,9 +21,9 @@ class Variation:
     """One value of one setting, all else being the scenario's own.
 
     Args:
-        section: Where the setting stands.
+        section: The section of the setting.
         key: Its name.
-        value: What it is instead.
+        value: Its new value.
     """
 
     section: str
@@ -51,7 +51,7 @@ def varied(tables: Mapping[str, Any], variation: Variation, seed: int | None = N
 
     Args:
         tables: A whole scenario.
-        variation: What is varied.
+        variation: The varied setting and its value.
         seed: The seed; None keeps the scenario's.
     """
     base = {key: value for key, value in tables.items() if key != "compare"}

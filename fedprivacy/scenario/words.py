@@ -26,7 +26,7 @@ _WANTED = {
     "tuple_type": "a list",
     "dict_type": "a section",
 }
-# What a key names, where the key itself does not say it.
+# The name of a key's value, where the key itself does not give it.
 _NOUNS = {
     "trusts": "trust model",
     "units": "unit of privacy",

@@ -186,7 +186,7 @@ def finding(
     """
     private = [cell for cell in cells if cell["trust"] != "none"]
     if not private:
-        return "Only exact answers were asked for: there is nothing to compare."
+        return "Only exact answers were requested: there is nothing to compare."
     # Of a comparison that was broken off, the largest epsilon may not have all numbers of clients.
     epsilon, clients = max((cell["epsilon"], cell["clients"]) for cell in private)
     here = [cell for cell in private if (cell["epsilon"], cell["clients"]) == (epsilon, clients)]
@@ -209,13 +209,13 @@ def finding(
     terms = f"At epsilon {epsilon:g} and {clients:,} clients, on average over the repeats: "
     text = terms + " ".join(sentences)
     text += _falls(slope_rows, [query["name"] for query in queries])
-    return f"{text} {_stands(privacy, dict.fromkeys(cell['trust'] for cell in private))}"
+    return f"{text} {_epsilon_terms(privacy, dict.fromkeys(cell['trust'] for cell in private))}"
 
 
-def _stands(privacy: Mapping[str, Any], trusts: Iterable[str]) -> str:
+def _epsilon_terms(privacy: Mapping[str, Any], trusts: Iterable[str]) -> str:
     """The delta and adjacency of an epsilon, and its observer under each trust model."""
     terms = f"delta {privacy.get('delta', 0):g}, unit {privacy['unit']}, adjacency {privacy['adjacency']}"
-    return f"Epsilon, of all queries together, stands at {terms}: {'; '.join(AGAINST[t] for t in trusts)}."
+    return f"Each epsilon, of all queries together: {terms}, {'; '.join(AGAINST[t] for t in trusts)}."
 
 
 def _falls(slope_rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:

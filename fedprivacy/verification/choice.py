@@ -60,7 +60,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     listed = [candidate["settings"] for candidate in document["candidates"]]
     refuse_difference(listed, settings, "candidates", where, "its [tune] implies", AGAIN)
     if len(document["plans"]) != len(settings):
-        raise refusal(where, "plans", f"are {len(document['plans'])}, {len(settings)} are asked for", AGAIN)
+        raise refusal(where, "plans", f"are {len(document['plans'])}, {len(settings)} are requested", AGAIN)
     plans = [
         check_plan(
             plan,

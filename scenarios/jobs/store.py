@@ -110,7 +110,7 @@ class Cells:
                 stored = self.find(key)
                 value = None if stored is None else read(stored)
             except InputError as error:
-                print(f"{error}: played again.", file=sys.stderr)
+                print(f"{error}: run again.", file=sys.stderr)
                 value = None
             if value is None:
                 left.append(number)

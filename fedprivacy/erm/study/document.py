@@ -177,7 +177,7 @@ def finding_of(cells: Sequence[dict[str, Any]]) -> str:
             best = min(fitted, key=lambda cell: cell["excess"]["mean"])
             sentences.append(f"at epsilon {epsilon:g} {best['approach']} ({best['excess']['mean']:.2g})")
     if not sentences:
-        return "No approach could be played: see the conditions that do not hold."
+        return "No approach could run: see the conditions that are not met."
     return (
         f"Of {most:,} records the least is lost {', and '.join(sentences)}: in mean excess of the objective."
     )

@@ -1,1 +1,1 @@
-"""The page of attacks: what each seat learns of membership, beside what its guarantee allows."""
+"""The page of attacks: the membership each seat infers, beside the bound of its guarantee."""

@@ -1,4 +1,4 @@
-"""A game in several arms on a page: which is worth what, in words, in one picture, and in figures."""
+"""A game in several arms on a page: the arms compared in sentences, one picture, and figures."""
 
 from __future__ import annotations
 
@@ -30,10 +30,8 @@ from fedprivacy.report.charts import Chart
 from fedprivacy.report.protection import USEFUL_EPSILON
 
 FIELD = "arms"  # of a replay document; the accuracy in training is for the operator alone
-AREA = "AUC is the share of pairs of a member and a non-member that are told apart; guessing gives 0.5."
-WEAK = (
-    "An attack that cannot be told from guessing may be a weak one: proven is only what the guarantee allows."
-)
+AREA = "AUC is the share of pairs of a member and a non-member that are ranked right; guessing gives 0.5."
+WEAK = "An attack no better than guessing may be a weak one: only the guarantee's bound is proven."
 BEFORE = (
     "Accuracy is that of the models before the attacks, while noise is made for the rounds of the attacks "
     "too: at equal epsilon a deployment without attacks is somewhat more accurate."
@@ -92,7 +90,7 @@ def _decides(seat: str, group: list[Reached]) -> list[str]:
     who, useful = f"Against {figures.seat(seat)}:", f"an epsilon of {words.number(USEFUL_EPSILON)} or less"
     lines, best = [], {kind: max(equal, key=_worth) for kind, equal in _proven(known).items()}
     for (unit, adjacency), reach in best.items():
-        also = ", which is also the most accurate where it cannot be told from guessing"
+        also = ", which is also the most accurate where it is indistinguishable from guessing"
         lines.append(
             f"{who} with {useful} guaranteed for unit {unit}, adjacency {adjacency}, the most accurate is "
             f"{strongest.label(reach.arm)} (accuracy {_accuracy(reach.arm)}; {_reaches(reach)}, "
@@ -100,21 +98,23 @@ def _decides(seat: str, group: list[Reached]) -> list[str]:
             f"{_most(reach)} at most is possible){also if reach is quiet else ''}."
         )
     if not best:
-        lines.append(f"{who} nothing that was played guarantees {useful}.")
+        lines.append(f"{who} no completed arm guarantees {useful}.")
     if quiet is None:
-        lines.append(f"{who} no arm is left in which the strongest attack cannot be told from guessing.")
+        lines.append(
+            f"{who} no arm is left in which the strongest attack is indistinguishable from guessing."
+        )
     elif not any(quiet is reach for reach in best.values()):
         proof = "nothing is proven" if quiet.bound.auc is None else f"proven is at most {_most(quiet)}"
         lines.append(
-            f"{who} by measurement alone, the most accurate where the strongest attack cannot be told from "
-            f"guessing is {strongest.label(quiet.arm)} (accuracy {_accuracy(quiet.arm)}; AUC "
-            f"{_area(quiet)}, {proof})."
+            f"{who} by measurement alone, the most accurate where the strongest attack is "
+            f"indistinguishable from guessing is {strongest.label(quiet.arm)} (accuracy "
+            f"{_accuracy(quiet.arm)}; AUC {_area(quiet)}, {proof})."
         )
     return lines
 
 
 def _proven(known: Sequence[Reached]) -> dict[tuple[str | None, str | None], list[Reached]]:
-    """By unit and adjacency, where what is guaranteed against a seat would be called protection."""
+    """The arms with a guarantee of a useful epsilon against their seat, by unit and adjacency."""
     by_change: dict[tuple[str | None, str | None], list[Reached]] = {}
     for reach in known:
         held = reach.arm.against(reach.seat)
@@ -124,9 +124,7 @@ def _proven(known: Sequence[Reached]) -> dict[tuple[str | None, str | None], lis
 
 
 def _reaches(reach: Reached) -> str:
-    return (
-        "no attack was played" if reach.best is None else f"the strongest attack reaches AUC {_area(reach)}"
-    )
+    return "no attack was run" if reach.best is None else f"the strongest attack reaches AUC {_area(reach)}"
 
 
 def _most(reach: Reached) -> str:
@@ -157,7 +155,7 @@ def sections(document: ReplayDocument) -> list[Section]:
 
 
 def summary(document: ReplayDocument, *, training: bool = False) -> Table:
-    """A row for each arm at each epsilon: its accuracy, and what the strongest attacks reach.
+    """A row for each arm at each epsilon: its accuracy, and the AUC of the strongest attacks.
 
     Args:
         document: The replay.
@@ -201,11 +199,11 @@ def _entry_of(reach: Reached) -> Value:
 
 
 def training(document: Mapping[str, Any], source: str = "report") -> list[Table]:
-    """For the operator: the same with what the models know of what they were trained on.
+    """For the operator: the same with the accuracy on the training records.
 
     Args:
         document: The whole document, with its operator-only fields.
-        source: What an error names.
+        source: The file that it came from, which errors name.
 
     Raises:
         InputError: the document is damaged.
@@ -241,7 +239,7 @@ def _picture(document: ReplayDocument) -> Picture:
     caption = (
         "Three panels: AUC of the strongest attack at each seat with its 95 % interval (points), and the "
         "most that the arm's guarantee allows any attack there (dashed in the arm's colour, proven at the "
-        "epsilons that were played; where there is none nothing is promised); guessing gives 0.5 (thin "
+        "epsilons that were run; an arm without one has no guarantee); guessing gives 0.5 (thin "
         "line). Fourth: accuracy on held-out records, with its 95 % interval over runs. Epsilon has a "
         "logarithmic axis, stricter to the left; the grey field is without any. "
         f"{strongest.CHOSEN} {strongest.terms(document)}"

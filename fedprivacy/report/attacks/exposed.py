@@ -17,7 +17,7 @@ from fedprivacy.report.blocks import Block, Details, Table, Text
 FIELD = "exposures"  # of a replay document, for the operator alone
 SHOWN = 20  # records on the page
 CLASSES = 1000  # of more a picture would be a blot, and take seconds
-DRAWN = 6  # attacks whose records and classes are drawn; of more the tables say the same
+DRAWN = 6  # attacks whose records and classes are drawn; the tables have the rest
 
 
 def read(document: Mapping[str, Any], source: str = "report") -> tuple[Exposure, ...]:

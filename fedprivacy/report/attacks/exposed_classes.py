@@ -53,7 +53,7 @@ def picture(exposure: Exposure, name: str, table: Table) -> Picture:
             f"{below:,} below it by their whole intervals."
         )
     if missing := len(exposure.classes) - len(classes):
-        sentences.append(f"{missing:,} more have too few records to tell.")
+        sentences.append(f"{missing:,} more have too few records for a figure.")
     caption = " ".join(sentences)
     return Chart(
         f"{name}-classes",

@@ -17,7 +17,7 @@ def picture(exposure: Exposure, spread: Spread, name: str) -> Picture:
     """A bar for each range of advantages, its part that is exposed for certain in colour.
 
     Args:
-        exposure: Who is exposed.
+        exposure: The exposed records and classes.
         spread: With at least one record.
         name: Unique on the page.
     """

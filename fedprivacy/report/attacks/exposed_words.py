@@ -1,4 +1,4 @@
-"""What a replay's exposures say of whose records are exposed, in words."""
+"""Sentences about the exposed records of a replay."""
 
 from __future__ import annotations
 

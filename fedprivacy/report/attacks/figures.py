@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from fedprivacy.documents.attack import Attack, Bound, Measure, Observed
 from fedprivacy.report import words
 
-GUESSING = 0.5  # the area, and the share of right guesses, of who knows nothing
+GUESSING = 0.5  # the AUC, and the share of right guesses, of an attack that knows nothing
 TOO_FEW = "too few non-members"
-RATES = ("0.1", "0.01", "0.001")  # the false positive rates at which attacks are told
+RATES = ("0.1", "0.01", "0.001")  # the false positive rates at which attacks are reported
 KINDS = {"passive": "passive", "active-gradient-ascent": "gradient ascent", "released": "released model"}
 SEATS = {"server": "the server", "participant": "a participant", "outsider": "an outsider"}
 COVERED = {

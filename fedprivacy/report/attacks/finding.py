@@ -14,9 +14,9 @@ from fedprivacy.report.blocks import Finding
 def of(document: ReplayDocument) -> Finding:
     """The strongest attack of each seat, the guarantee against that seat, and the verdict on all attacks."""
     if not document.attacks:
-        return Finding("No attack was played to its end.", "", "", "")
+        return Finding("No attack was completed.", "", "", "")
     verdict = document.judged
-    # One that refutes a guarantee stands above all else.
+    # A verdict that refutes a guarantee is already shown above the finding.
     agreed = [verdict.words] if verdict and not verdict.refuted else []
     return Finding(
         text=" ".join(sentences(document)),
@@ -41,17 +41,17 @@ def sentence(attacks: Sequence[Attack]) -> str:
     caught = (
         f"finds {figures.percent(rate.value)} of the members at 1 % FPR ({figures.ends(rate, rate=True)})"
         if rate
-        else f"has {figures.TOO_FEW} to tell its TPR at 1 % FPR"
+        else f"has {figures.TOO_FEW} to measure its TPR at 1 % FPR"
     )
     return (
-        f"{words.capital(figures.seat(best.seat))}, with the attack {best.name}, tells members from "
+        f"{words.capital(figures.seat(best.seat))}, with the attack {best.name}, distinguishes members from "
         f"non-members with AUC {figures.share(best.auc.value)} (95 % interval {figures.ends(best.auc)}), "
         f"{caught}, and {_untouched(best.model_accuracy)}; {_bounded(best)}."
     )
 
 
 def _at_level(document: ReplayDocument, level: Level, *, first: bool) -> str:
-    """The strongest attack of every seat at one level, and what the model is worth there."""
+    """The strongest attack of every seat at one level, and the model's accuracy there."""
     cells = {seat: group for (seat, at), group in document.cells.items() if at == level}
     strongest = map(figures.strongest, cells.values())
     parts = [_reached(best, place if first else None) for place, best in enumerate(strongest)]
@@ -63,17 +63,17 @@ def _at_level(document: ReplayDocument, level: Level, *, first: bool) -> str:
 
 def _reached(best: Attack, place: int | None) -> str:
     """The result of one seat; the first sentence (place 0) explains the figure."""
-    verbs = {None: "reaches", 0: "tells members from non-members with"}
+    verbs = {None: "reaches", 0: "distinguishes members from non-members with"}
     verb, interval = verbs.get(place, "with"), "95 % interval " if place == 0 else ""
     notes = [f"{interval}{figures.ends(best.auc)}"]
-    notes += [] if figures.from_guessing(best.auc) else ["not to be told from guessing"]
+    notes += [] if figures.from_guessing(best.auc) else ["not distinguishable from guessing"]
     notes += [] if best.epsilon is None else [_bounded(best)]
     return f"{figures.seat(best.seat)} {verb} AUC {figures.share(best.auc.value)} ({'; '.join(notes)})"
 
 
 def _bounded(attack: Attack) -> str:
     if attack.guarantee is None or not attack.guarantee.holds:
-        return "no guarantee stands against it"
+        return "there is no guarantee against it"
     if attack.bound.auc is None:
         return "its guarantee bounds no attack"
     return f"the guarantee allows AUC {figures.at_most(attack.bound.auc)} at most"
@@ -130,7 +130,7 @@ def _terms(document: ReplayDocument) -> str:
     if not document.several:
         whose = "Named is each seat's strongest attack"
     best = f"{whose} by its AUC, which flatters it a little." if several else ""
-    area = "AUC is the share of pairs of a member and a non-member that are told apart; guessing gives 0.5."
+    area = "AUC is the share of pairs of a member and a non-member that are ranked right; guessing gives 0.5."
     intervals = "In brackets: 95 % intervals." if document.several else ""
     parts = (best, area, intervals, figures.covered(attacks), levels.terms(document))
     return " ".join(part for part in parts if part)

@@ -45,14 +45,14 @@ def _levels(document: ReplayDocument) -> list[Level]:
 
 
 def _promises(document: ReplayDocument) -> dict[str, str]:
-    """What each arm is."""
+    """The description of each arm."""
     return {arm.arm: strongest.promise(arm) for arm in reversed(document.arms)}
 
 
 def _attacks(
     document: ReplayDocument, group: Sequence[Reached], places: Mapping[Level, float], low: float
 ) -> Lines:
-    """The strongest attack of one seat in each arm, with its interval, and what is allowed."""
+    """The strongest attack of one seat in each arm, with its interval and its bound."""
     every, promises = strongest.looks(document), _promises(document)
     bounded = [name for name in every if any(r.bound.auc is not None for r in group if r.arm.arm == name)]
     bounds, series = [], []
@@ -99,7 +99,7 @@ def _accuracy(document: ReplayDocument, places: Mapping[Level, float]) -> Lines:
 
 
 def _sample(look: Look, points: Sequence[Point]) -> Look:
-    """What stands for an arm: no line leads through the points of an arm without an epsilon."""
+    """The look of an arm: no line connects the points of an arm without an epsilon."""
     return look if any(point.joined for point in points) else (look[0], look[1], "")
 
 

@@ -20,7 +20,7 @@ WHENCE = Group(
 
 
 def beside(document: ReplayDocument, *, training: bool) -> list[Sequence[Value] | Group]:
-    """Rows of what is printed, for the table of arms of which one regularises; none for others.
+    """The lectures' printed figures as rows, for arms of which one regularises; none for others.
 
     Args:
         document: The replay.

@@ -61,7 +61,7 @@ def terms(document: ReplayDocument) -> str:
     seats = [seat for seat in document.seats if any(attack.seat == seat for attack in private)]
     against = [figures.seat(seat) for seat in seats if seat in held]
     unheld = [figures.seat(seat) for seat in seats if seat not in held]
-    text = f"Epsilon stands at {words.listed(each, 'or')}" if each else "Epsilon is that of the attacked run"
+    text = f"Each epsilon: {words.listed(each, 'or')}" if each else "Each epsilon is that of the attacked run"
     parts = [f"against {words.listed(against)}"] if against else []
     parts += [f"and guarantees nothing against {words.listed(unheld)}"] if unheld else []
     return ", ".join([text, *parts]) + "."

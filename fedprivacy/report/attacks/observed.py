@@ -47,12 +47,12 @@ def _where(document: ReplayDocument, attack: Attack) -> str:
 
 
 def _seen(document: ReplayDocument, points: Points) -> str:
-    """The first observation against the last one: told to differ only where their intervals share nothing."""
+    """The first observation against the last one: they differ only where their intervals are disjoint."""
     (attack, first, early), (_, last, late) = points[0], points[-1]
     differ = "no difference can be told: the intervals overlap"
     if figures.apart(early, late):
         differ = "later rounds tell more" if late.value > early.value else "later rounds tell less"
-    chance = "" if late.low > figures.GUESSING else "; the last cannot be told from guessing, 50 %"
+    chance = "" if late.low > figures.GUESSING else "; the last is indistinguishable from guessing, 50 %"
     mixed = (
         " The number of rounds differs too, so that time and number cannot be told apart."
         if first.count != last.count and figures.apart(early, late)
@@ -119,7 +119,7 @@ def _picture(document: ReplayDocument, points: Points, name: str) -> Picture:
 
 
 def _figures(document: ReplayDocument, points: Points) -> Table:
-    """The table of the lectures: what each observation gives."""
+    """The table of the lectures: the result of each observation."""
     rows: list[Sequence[Value]] = []
     for attack, seen, accuracy in points:
         rate = attack.tpr_at_fpr.get("0.01")

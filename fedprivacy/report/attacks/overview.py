@@ -32,8 +32,8 @@ def picture(document: ReplayDocument) -> Picture:
     terms = levels.terms(document)
     caption = " ".join(
         [
-            "How well each attack tells members from non-members: AUC with its 95 % interval. Guessing gives "
-            "0.5 (thin line), 1 is certainty.",
+            "How well each attack distinguishes members from non-members: AUC and 95 % interval. Guessing "
+            "gives 0.5 (thin line), 1 is certainty.",
             "The upright blue line is the most that the guarantee against that seat allows; where none is "
             "drawn there is no guarantee."
             if bounded
@@ -50,7 +50,7 @@ def picture(document: ReplayDocument) -> Picture:
 
 
 def _panel(document: ReplayDocument) -> Dots:
-    """The rows; where several levels were played each level of a seat has a heading."""
+    """The rows; with several privacy levels, each level of a seat has a heading."""
     rows: list[Row] = []
     series: dict[str, list[Point]] = {seat: [] for seat in document.seats}
     bounds: list[Point] = []

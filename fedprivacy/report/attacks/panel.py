@@ -9,7 +9,7 @@ from fedprivacy.documents.attack import Histogram as Scores
 from fedprivacy.report import svg, words
 from fedprivacy.report.charts import Axis, Bars, Histogram, Roc, roc
 
-PER_RATE = 5  # so many false alarms are expected at least, or no TPR is told
+PER_RATE = 5  # the fewest expected false alarms for which a TPR is reported
 
 
 def panels(attack: Attack) -> tuple[Roc | Histogram, ...]:

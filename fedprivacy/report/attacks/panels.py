@@ -26,7 +26,7 @@ MOST = 12  # pictures of one page
 
 
 def sections(document: ReplayDocument) -> list[Section]:
-    """All attacks one below the other; where several levels were played one of each seat at each level."""
+    """All attacks one below the other; with several privacy levels, one of each seat at each level."""
     chosen = (
         followed(document) if document.several else [a for group in document.cells.values() for a in group]
     )

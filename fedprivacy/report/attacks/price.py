@@ -20,7 +20,7 @@ ALLOWED = "The most that the guarantee allows"
 
 @dataclass(frozen=True)
 class Line:
-    """One attack over the levels at which it was played, and how it is drawn."""
+    """One attack over its privacy levels, and how it is drawn."""
 
     name: str
     look: Look

@@ -1,4 +1,4 @@
-"""What privacy takes from the attacker, and what from the model: a picture and a table for each seat."""
+"""The effect of privacy on attacks and on accuracy: a picture and a table for each seat."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def sections(document: ReplayDocument) -> list[Section]:
 
 
 def _seen(document: ReplayDocument, group: Sequence[Attack], *, paid: bool) -> str:
-    """What became of the attack that is strongest where least is guaranteed, where most is."""
+    """The attack that is strongest at the loosest guarantee, at the strictest one."""
     present = [level for level in document.levels if any(attack.level == level for attack in group)]
     loose, strict = present[-1], present[0]
     best = figures.strongest([attack for attack in group if attack.level == loose])
     there = next((attack for attack in group if attack.level == strict and attack.name == best.name), None)
     who = f"From the seat of {figures.seat(best.seat)}"
     if there is None:
-        return f"{who}, {best.name} was not played {levels.at(strict)}. {levels.terms(document)}"
+        return f"{who}, {best.name} was not run {levels.at(strict)}. {levels.terms(document)}"
     fell = there.auc.high < best.auc.low
     apart = (
         f"has AUC {figures.share(there.auc.value)} ({figures.ends(there.auc)}) {levels.at(strict)}"
@@ -49,7 +49,9 @@ def _seen(document: ReplayDocument, group: Sequence[Attack], *, paid: bool) -> s
         else f"has AUC {figures.share(there.auc.value)} ({figures.ends(there.auc)}) {levels.at(strict)}; the "
         "intervals overlap, so that no difference can be told"
     )
-    left = "" if figures.from_guessing(there.auc) or not fell else ", which cannot be told from guessing"
+    left = (
+        "" if figures.from_guessing(there.auc) or not fell else ", which is indistinguishable from guessing"
+    )
     return (
         f"{who}, {best.name}, the strongest attack {levels.at(loose)} with AUC "
         f"{figures.share(best.auc.value)} (95 % interval {figures.ends(best.auc)}), {apart}{left}. "

@@ -33,8 +33,8 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
 
     Args:
         document: The attacks, without its operator-only fields.
-        error: Whether the operator-only section holds an error's text.
-        command: Whether it holds the command that reproduces the attacks.
+        error: Whether the operator-only section contains an error's text.
+        command: Whether it contains the command that reproduces the attacks.
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
@@ -153,7 +153,7 @@ def _follows(attacks: Sequence[Attack]) -> str:
 
 def _tiles(document: ReplayDocument) -> list[tuple[str, str, str]]:
     names = {(attack.seat, attack.name) for attack in document.attacks}
-    count = f"each played at {len(document.levels)} levels of privacy" if document.several else "played"
+    count = f"each run at {len(document.levels)} levels of privacy" if document.several else "completed"
     tiles = [("Attacks", f"{len(names):,}", count)]
     if document.attacks:
         first = document.attacks[0]

@@ -18,7 +18,7 @@ BARE: Mapping[Level, tuple[str, str]] = {
 
 
 def places_of(present: Sequence[Level]) -> dict[Level, float]:
-    """Where each level stands on the axis: powers of two apart, and those without an epsilon aside."""
+    """The place of each level on the axis: powers of two apart, and those without an epsilon aside."""
     places: dict[Level, float] = {level: math.log2(level) for level in present if isinstance(level, float)}
     private = list(places.values()) or [0.0]
     step = max(1.0, 0.3 * (private[-1] - private[0]))

@@ -12,14 +12,14 @@ from fedprivacy.report.attacks import figures, levels
 from fedprivacy.report.charts.looks import LOOKS, MORE, Look
 
 SEATS = ("server", "participant", "outsider")
-# Who sees more has the attacks of those who see less, too: the final model, the global models, the updates.
+# An observer that sees more can run the attacks of one that sees less: final model, global models, updates.
 SEES_LESS = {"server": SEATS, "participant": SEATS[1:], "outsider": SEATS[2:]}
 CHOSEN = (
     "The strongest attack at a seat is the one with the largest AUC on the calibration half of the targets, "
     "the mean over all runs; each attack competes twice, with the score that was chosen for it there and "
-    "supervised, with a logistic regression on all its scores. Told is what it reaches on the other half, on "
+    "supervised, with a logistic regression on all its scores. Its AUC is that on the other half, on "
     "which nothing was chosen, so that no interval is flattered by taking the largest of several; both "
-    "halves are of the same runs. Who sees more has the attacks of who sees less: a "
+    "halves are of the same runs. An observer that sees more can run the attacks of one that sees less: a "
     "participant those of an outsider, the server all. Each interval holds by itself."
 )
 
@@ -29,9 +29,9 @@ class Reached:
     """The strongest result of one seat in one arm at one epsilon.
 
     Args:
-        played: The arm there.
-        seat: Who attacks.
-        best: With the strongest attack that it has; None where none was played.
+        arm: The arm.
+        seat: The attacker's seat.
+        best: The result with the strongest attack there; None where none was run.
     """
 
     arm: Played
@@ -50,9 +50,9 @@ class Reached:
 
     @property
     def name(self) -> str:
-        """The attack, with its seat where it is that of somebody who sees less."""
+        """The attack, with its seat where that is another one, which sees less."""
         if self.best is None:
-            return "none was played"
+            return "none was run"
         return self.best.name if self.best.seat == self.seat else f"{self.best.name} (as {self.best.seat})"
 
 
@@ -117,7 +117,7 @@ def _best(attacks: Sequence[Attack], arm: Played, seat: str) -> Attack | None:
 
 
 def _learned(attack: Attack) -> list[Attack]:
-    """The same attack with what is learned of all its scores; none where the document does not have it.
+    """The same attack, learned from all its scores; none where the document does not have it.
 
     Each target of the calibration half is scored by a model that did not see it: its AUC there is honest.
     """

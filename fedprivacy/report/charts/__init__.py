@@ -1,6 +1,6 @@
 """Charts as values: a `Chart` lays itself out, wide and narrow, and derives its words and tables.
 
-A module says what its chart shows (series, axes, reference lines, bands); nothing outside this folder places
+A module describes its chart (series, axes, reference lines, bands); nothing outside this folder places
 anything by pixels. Kinds of panel: `Lines` (with intervals), `Dots`, `Histogram`, `Roc` and `Surface`.
 """
 

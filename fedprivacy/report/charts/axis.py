@@ -26,10 +26,10 @@ def percent(share: float) -> str:
 
 @dataclass(frozen=True)
 class Axis:
-    """What is measured along an axis.
+    """The quantity along an axis.
 
     Args:
-        label: What it shows, with its unit.
+        label: The quantity, with its unit.
         text: Writes a value, at its ticks and in sentences and tables.
         tick_text: Writes a value at a tick where that is shorter than `text`.
         log: Whether it is logarithmic; values at or below 0 have no place on it.
@@ -120,5 +120,5 @@ def at_data(values: Sequence[float]) -> dict[float, str]:
 
 
 def categories(names: Sequence[str]) -> dict[float, str]:
-    """Ticks of names that stand as far apart as they are listed."""
+    """Ticks of names, evenly spaced in the listed order."""
     return {float(place): name for place, name in enumerate(names)}

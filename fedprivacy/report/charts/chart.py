@@ -17,7 +17,7 @@ from fedprivacy.report.charts.panel import GAP, PAD, Box, Panel
 from fedprivacy.report.charts.series import Key
 
 WIDTH = {False: 920.0, True: 360.0}  # pixels, for a window and for a phone
-ABOVE = 10.0  # pixels between what stands above the axes and them
+ABOVE = 10.0  # pixels between the texts above the axes and the axes
 BETWEEN = 16.0  # pixels between two panels
 
 
@@ -54,12 +54,12 @@ class Chart:
 
     Args:
         name: Unique on the page; every id of the drawing begins with it.
-        title: What kind of picture it is, and of what.
-        caption: What it shows, with what its epsilons stand at.
+        title: The kind of picture, and its subject.
+        caption: A description, with the terms of its epsilons.
         panels: At least one.
-        heading: What stands above all of them.
-        stacked: Whether they stand below each other in a window too.
-        terms: What its epsilons stand at, before the sentences that hold them.
+        heading: The heading above all panels.
+        stacked: Whether the panels are one below the other in a wide window too.
+        terms: The terms of its epsilons, before the sentences that contain them.
         tables: The same figures with more beside them, in place of those of the panels.
     """
 
@@ -85,7 +85,7 @@ class Chart:
 
     @property
     def alt(self) -> str:
-        """What it shows, for those who cannot see it."""
+        """A description for readers who cannot see the picture."""
         sentences = (words.capital(each.sentence()) for each in self.panels)
         return " ".join(filter(None, [self.heading and f"{self.heading}.", self.terms, *sentences]))
 
@@ -121,7 +121,7 @@ class Chart:
         return drawn
 
     def layout(self, *, narrow: bool) -> Layout:
-        """Where everything is: the panels in rows, what their marks stand for above them."""
+        """The layout: the panels in rows, with a legend of their marks above them."""
         width = WIDTH[narrow]
         columns = self._columns(narrow=narrow)
         room = (width - BETWEEN * (columns - 1)) / columns
@@ -163,7 +163,7 @@ class Chart:
         return Layout(width, top, tuple(placed), tuple(labels), tuple(samples))
 
     def _columns(self, *, narrow: bool) -> int:
-        """How many panels stand beside each other, so that no hole is left where that can be."""
+        """The number of panels in a row, which leaves no hole where possible."""
         if narrow or self.stacked:
             return 1
         return 2 if len(self.panels) == 4 else min(3, len(self.panels))
@@ -180,7 +180,7 @@ class Chart:
 
     @staticmethod
     def _head(each: Panel, room: float, *, apart: bool) -> tuple[list[Label], list[Sample], float]:
-        """What stands above a panel: its title, its legend where it has one, what its axis shows."""
+        """The head of a panel: its title, its legend where it has one, and the label of its axis."""
         labels: list[Label] = []
         samples: Sequence[Sample] = []
         top = 0.0

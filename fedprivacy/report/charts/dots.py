@@ -17,11 +17,11 @@ from fedprivacy.report.charts.panel import GAP, LARGE, Box
 from fedprivacy.report.charts.series import Key, Point, Reference, Series
 
 ROW, DENSE, SEVERAL = 26.0, 19.0, 12.0  # pixels of a row, of one among many, of each further dot in it
-MANY, FEW = 20, 24  # rows; so few of which names may stand above their rows
+MANY, FEW = 20, 24  # rows; with at most so many, names may be above their rows
 NOTED, HEADING = 42.0, 32.0  # pixels of a row with a note, and of the heading of rows
-NAMES = 0.31  # of a panel's width, what names beside rows may take
+NAMES = 0.31  # the most of a panel's width that names beside rows may take
 SPOKEN = 6  # rows that a sentence names
-UPRIGHT = "|"  # the marker of what is an upright line through its row
+UPRIGHT = "|"  # the marker that is an upright line through its row
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Dots:
         x: The axis of values.
         rows: From the top down.
         series: Those with the marker `UPRIGHT` are lines through their rows.
-        heading: What is shown, above it.
+        heading: The quantity, as a heading above the panel.
         references: Upright lines through all rows.
-        values: Whether the value of each row stands at its right end.
+        values: Whether the value of each row is written at its right end.
         joined: Whether a line leads from the least mark of a row to the largest.
-        missing: Stands in sentences for a series without a point.
-        title: What the panel is called.
+        missing: The text in sentences for a series without a point.
+        title: The name of the panel.
         color: Of the title.
     """
 
@@ -77,7 +77,7 @@ class Dots:
         return self.x.ends([*values, *(line.at for line in self.references)], 0.06)
 
     def keys(self, room: float) -> list[Key]:
-        """What the marks stand for, where there are several."""
+        """The legend of the marks, where there are several."""
         entries = {series.label: _key(series) for series in self.series if series.label and series.points}
         return list(entries.values()) if len(entries) > 1 else []
 
@@ -87,7 +87,7 @@ class Dots:
         names = 0.0
         if not self._above(room):
             names = max((self._wide(row, room) for row in self.rows), default=0.0)
-        # A name that is cut takes all the room that there is.
+        # A name that is cut takes all the room.
         names = min(names, NAMES * room)
         least = names + GAP if names else GAP, right + 2 * GAP if right else GAP
         return panel.sides(self.x, self.x_ends, room, least)
@@ -190,7 +190,7 @@ class Dots:
         return self.x.text(points[0].x) + ends
 
     def _values(self) -> dict[int, tuple[str, str]]:
-        """What stands at the right end of each row, with its colour."""
+        """The text at the right end of each row, with its colour."""
         if not self.values:
             return {}
         return {
@@ -215,7 +215,7 @@ class Dots:
         return width(row.label)
 
     def _above(self, room: float) -> bool:
-        """Whether names stand above: on a phone, where one does not fit beside few rows."""
+        """Whether names are above their rows: on a phone, where one does not fit beside few rows."""
         if room >= LARGE or len(self.rows) > FEW:
             return False
         return any(width(row.label) > NAMES * room for row in self.rows if not row.heading)

@@ -36,12 +36,12 @@ class Histogram:
         x: The axis of values.
         edges: Of the bins, one more than there are counts.
         bars: One kind, or two.
-        heading: What the vertical axis shows.
+        heading: The label of the vertical axis.
         mirrored: Whether the second kind hangs down; both are shares of their kind then, so that unequal
-            numbers compare. Else it stands on the first.
+            numbers compare. Else it is placed on the first.
         log: Whether the axis of counts is logarithmic.
         filled: How much of a bin its bar takes.
-        title: What the panel is called.
+        title: The name of the panel.
         color: Of the title.
     """
 
@@ -81,7 +81,7 @@ class Histogram:
         return panel.sides(self.x, self.x_ends, room, (max(names, default=0.0) + GAP, GAP))
 
     def height(self, inner: float, room: float) -> float:
-        """The same wherever it stands."""
+        """The same at every place."""
         return TALL if room >= LARGE else LOW
 
     def below(self, inner: float) -> float:

@@ -21,7 +21,7 @@ class Label:
 
     Args:
         text: One line.
-        x: Its left end, middle or right end, as `align` says.
+        x: Its left end, middle or right end, as `align` specifies.
         y: The middle of its letters.
         align: "left", "center" or "right".
         color: One of `svg`.
@@ -76,7 +76,7 @@ def _advance(letter: str, *, bold: bool) -> float:
 
 
 def cut(text: str, room: float, size: float = SIZE, *, bold: bool = False) -> str:
-    """A line that fits, cut in its middle: what tells two names apart may stand at the end.
+    """A line that fits, cut in its middle: two names may differ only at their ends.
 
     >>> cut("epsilon 8", 200), cut("a name that has no end", 80)
     ('epsilon 8', 'a nam…end')

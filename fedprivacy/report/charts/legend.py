@@ -1,4 +1,4 @@
-"""What marks stand for: the entries of a legend in columns, and labels at the ends of lines."""
+"""Keys of marks: the entries of a legend in columns, and labels at the ends of lines."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def paint(drawn: Figure, sample: Sample) -> None:
 
 
 def edge(color: str, marker: str, size: float = 8.0) -> dict[str, Any]:
-    """How a marker's edge is drawn: of a stroke the edge is all that there is of it."""
+    """How a marker's edge is drawn: a stroke has nothing but its edge."""
     stroke = marker in ("|", "_", "x")
     return {
         "markersize": size,
@@ -92,7 +92,7 @@ def edge(color: str, marker: str, size: float = 8.0) -> dict[str, Any]:
 
 
 def spread(ends: Sequence[tuple[float, float]], top: float, bottom: float) -> list[float]:
-    """Where labels stand beside lines, so that none covers another.
+    """The places of labels beside lines, so that none covers another.
 
     Args:
         ends: For each label the pixel that it belongs to, and its height in pixels.
@@ -109,7 +109,7 @@ def spread(ends: Sequence[tuple[float, float]], top: float, bottom: float) -> li
         at, tall = ends[index]
         places[index] = max(floor, at - min(tall, LINE) / 2)
         floor = places[index] + tall
-    # What was pushed below the axes moves the others up.
+    # A label pushed below the axes moves the others up.
     ceiling = max(bottom, top + sum(tall for _, tall in ends))
     for index in reversed(order):
         places[index] = min(places[index], ceiling - ends[index][1])

@@ -20,7 +20,7 @@ from fedprivacy.report.charts.series import Band, Key, Point, Reference, Series
 ASIDE = 7.0  # pixels between the points of two series at one place
 SPOKEN = 8  # points of a series that a sentence names; of more the first and the last
 SQUARE = 330.0  # pixels of the side of square axes at most
-ENDS = 0.27  # of a panel's width, what labels at the ends of lines may take
+ENDS = 0.27  # the most of a panel's width that labels at the ends of lines may take
 TALL, LOW = 320.0, 216.0  # pixels of the axes, large and beside others
 
 
@@ -30,14 +30,14 @@ class Lines:
 
     Args:
         x: The horizontal axis.
-        y: The vertical axis; its label stands above.
-        series: What is drawn, the first below.
+        y: The vertical axis; its label is above it.
+        series: The series, the first drawn below the others.
         references: Lines across.
         bands: Shaded parts of the horizontal axis.
-        title: What the panel is called.
+        title: The name of the panel.
         color: Of the title.
         flat: How tall it is beside others of its width: 0.5 is half as tall.
-        legend: Whether labels stand in a legend, however much room there is at the ends of lines.
+        legend: Whether labels go into a legend even where the ends of lines have room.
         square: Whether its axes are as tall as wide, with a grid in both directions.
     """
 
@@ -54,7 +54,7 @@ class Lines:
 
     @property
     def heading(self) -> str:
-        """What the vertical axis shows."""
+        """The label of the vertical axis."""
         return self.y.label
 
     @property
@@ -73,7 +73,7 @@ class Lines:
         return self.y.ends(values)
 
     def keys(self, room: float) -> list[Key]:
-        """Those of the series and lines whose label does not stand at their end."""
+        """The series and lines whose label is not at their end."""
         if not any(series.end for series in self.series) and self._at_ends(room):
             return []
         return [entry.key for entry in self._labelled]
@@ -107,7 +107,7 @@ class Lines:
         ]
 
     def paint(self, axes: Axes, box: Box) -> None:
-        """Bands, reference lines and series; intervals at the same place stand a little apart."""
+        """Bands, reference lines and series; intervals at the same place are drawn a little apart."""
         axes.set_xlim(*self.x_ends)
         axes.set_ylim(*self.y_ends)
         axes.set_xticks([at for at, _ in self.x.marks(self.x_ends, panel.columns(box.width))], minor=False)
@@ -166,7 +166,7 @@ class Lines:
         return self.flat * (TALL if room >= LARGE else LOW)
 
     def _at_ends(self, room: float) -> bool:
-        """Whether the labels stand at the ends of the lines: where these take a small part of the width."""
+        """Whether the labels are at the ends of the lines: where they take a small part of the width."""
         entries = [] if self.legend else self._labelled
         if room >= LARGE:
             return bool(entries)
@@ -174,7 +174,7 @@ class Lines:
         return longest <= ENDS * room and not any(entry.note for entry in entries)
 
     def _ends(self, room: float) -> list[tuple[Series | Reference, list[Label]]]:
-        """The lines of what stands at the ends of lines."""
+        """The text lines of the labels at the ends of lines."""
         if any(series.end for series in self.series):
             return [
                 (series, legend.lines(series.end, "", series.look[0], ENDS * room, bold=True))
@@ -220,7 +220,7 @@ class Lines:
         return box.left + box.width * (self.x.place(value) - low) / (high - low)
 
     def _shifts(self, box: Box) -> list[float]:
-        """Pixels that each series stands aside: those with intervals that share a place, in its order."""
+        """The offset of each series in pixels, for those with intervals that share a place, in order."""
         shifts = [0.0] * len(self.series)
         groups: list[tuple[set[float], list[int]]] = []
         for index, series in enumerate(self.series):

@@ -1,7 +1,7 @@
 """How series look: each has a colour, a marker and a line style that no other of its panel has.
 
-Colours are Okabe and Ito's, which colour-blind eyes tell apart; marker, line style and label say the same in
-a print in grey.
+Colours are Okabe and Ito's, which colour-blind readers can distinguish; marker, style and label differ too,
+for prints in grey.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MORE: tuple[Look, ...] = (
     (svg.FOURTH, "X", (0, (2.5, 1))),
     (svg.FIFTH, "p", (0, (10, 3))),
 )
-# Series of one colour: those of several epsilons of an arm, say.
+# Series of one colour, such as those of several epsilons of an arm.
 SHADES: tuple[tuple[str, Any], ...] = (
     ("o", "-"),
     ("s", (0, (6, 2))),

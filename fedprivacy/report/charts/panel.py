@@ -1,4 +1,4 @@
-"""What every kind of panel has in common: its box, its head, and the texts around its axes."""
+"""The common part of all panels: the box, the head, and the texts around the axes."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class Box:
 
 
 class Panel(Protocol):
-    """A kind of chart: it says how much room it needs, places its texts, and paints its marks."""
+    """A kind of chart: computes the room it needs, places its texts, and paints its marks."""
 
     @property
     def title(self) -> str:
-        """What it is called, in bold above it."""
+        """Its name, in bold above it."""
         ...
 
     @property
@@ -67,11 +67,11 @@ class Panel(Protocol):
 
     @property
     def heading(self) -> str:
-        """What its vertical axis shows, above it."""
+        """The label of its vertical axis, above it."""
         ...
 
     def keys(self, room: float) -> list[Key]:
-        """What its marks stand for, as far as no label beside them says it."""
+        """The keys of its marks, where no label beside them has the name."""
         ...
 
     def sides(self, room: float) -> tuple[float, float]:
@@ -95,7 +95,7 @@ class Panel(Protocol):
         ...
 
     def sentence(self) -> str:
-        """What it shows, in words."""
+        """A description in sentences."""
         ...
 
     def table(self, caption: str) -> Table:
@@ -114,7 +114,7 @@ def head(panel: Panel, room: float) -> list[tuple[str, bool, str]]:
 def across(axis: Axis, ends: tuple[float, float], inner: float) -> list[Label]:
     """The names of the ticks of a horizontal axis; where they would touch some are left out.
 
-    Names that stand for categories break into lines where there is room for each.
+    Names of categories break into lines where there is room for each.
     """
     if not axis.named:
         return []
@@ -141,9 +141,9 @@ def across(axis: Axis, ends: tuple[float, float], inner: float) -> list[Label]:
 def sides(
     axis: Axis, ends: tuple[float, float], room: float, least: tuple[float, float]
 ) -> tuple[float, float]:
-    """Pixels left and right of the axes: at least so many, and what the names of the outermost ticks take.
+    """Pixels left and right of the axes: at least so many, and room for the names of the outermost ticks.
 
-    Names stand out by less the wider the axes are, which are the wider the less they stand out.
+    Names jut out by less the wider the axes are, and the axes are the wider the less names jut out.
     """
     left, right = least
     for _ in range(6):
@@ -182,7 +182,7 @@ def _within(name: Label, box: Box) -> Label:
 
 
 def _label(axis: Axis, names: Sequence[Label]) -> str:
-    """The label, which says so where not every tick has its name."""
+    """The label, with a note where not every tick has its name."""
     return axis.label + (axis.partly if len({name.x for name in names}) < len(axis.ticks) else "")
 
 

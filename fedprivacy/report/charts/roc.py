@@ -32,7 +32,7 @@ class Roc(Lines):
     Args:
         curves: At least one.
         bound: The most that a guarantee allows; None where there is none.
-        blind: The rate of false alarms below which too few records were scored to tell.
+        blind: The rate of false alarms below which too few records were scored for an estimate.
     """
 
     curves: tuple[Curve, ...] = ()
@@ -40,7 +40,7 @@ class Roc(Lines):
     blind: float = 0.0
 
     def sentence(self) -> str:
-        """What the curve reaches at some rates of false alarms."""
+        """The true positive rates of the curve at some rates of false alarms."""
         parts = []
         for rate in (rate for rate in READ_AT if rate >= self.blind):
             allowed_here = f", allowed {percent(allowed(self.bound, rate))}" if self.bound else ""

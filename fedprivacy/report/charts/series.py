@@ -1,4 +1,4 @@
-"""What is drawn: points with their intervals in series, reference lines, bands, and their keys."""
+"""Marks of charts: points with their intervals in series, reference lines, bands, and their keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fedprivacy.report import svg
 from fedprivacy.report.charts.looks import Look
 
-FIELD = "field"  # the marker of a key that stands for a bar
+FIELD = "field"  # the marker of a bar's key
 
 
 @dataclass(frozen=True)
@@ -15,12 +15,12 @@ class Point:
     """A figure, with its interval where there is one.
 
     Args:
-        x: Along the horizontal axis (of dots the value, elsewhere what it depends on).
+        x: Along the horizontal axis (of dots the value, elsewhere the variable it depends on).
         y: Along the vertical axis.
         interval: The ends of the interval.
         joined: Whether the series' line leads through it.
         large: Whether its mark is larger than the others'.
-        since: Where what it was measured over begins: a thin line leads from there.
+        since: The start of the span it was measured over: a thin line leads from there.
     """
 
     x: float
@@ -36,14 +36,14 @@ class Series:
     """Points that look alike.
 
     Args:
-        look: Colour, marker and line style; without a line the points stand alone.
-        label: What it is called; series of one label have one entry in the legend.
+        look: Colour, marker and line style; without a line only the points are drawn.
+        label: Its name; series of one label have one entry in the legend.
         points: At least one, in order.
-        note: More about it, below its label: against whom it holds, say.
-        end: What stands at its right end in place of its label: its last value, say.
+        note: A note below its label, such as the observer of the guarantee.
+        end: The text at its right end in place of its label, such as its last value.
         width: Of its line in pixels.
         steps: Whether it goes up in steps.
-        sample: What stands for it in a legend, where series of several looks share one label.
+        sample: Its sample in a legend, where series of several looks share one label.
     """
 
     look: Look
@@ -57,7 +57,7 @@ class Series:
 
     @property
     def key(self) -> Key:
-        """What stands for it in a legend."""
+        """Its key in a legend."""
         return Key(self.label, self.sample or self.look, self.note, self.width)
 
 
@@ -68,7 +68,7 @@ class Reference:
     Args:
         at: Where it crosses the axis.
         look: How it is drawn.
-        label: What it is; without one it stands in the caption alone.
+        label: Its name; without one it is named in the caption alone.
         note: More about it.
         width: Of the line in pixels.
         upright: Whether it crosses the horizontal axis.
@@ -85,7 +85,7 @@ class Reference:
 
     @property
     def key(self) -> Key:
-        """What stands for it in a legend."""
+        """Its key in a legend."""
         return Key(self.label, (self.look[0], "", self.look[2]), self.note, self.width)
 
 

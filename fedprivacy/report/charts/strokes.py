@@ -36,7 +36,7 @@ def series(
         x: The horizontal axis.
         y: The vertical axis.
         box: Of the axes.
-        shift: Pixels that all of it stands aside.
+        shift: The offset of the whole mark, in pixels.
         inside: Whether the line ends at the edges of the axes.
     """
     color, marker, dashes = drawn.look
@@ -70,7 +70,7 @@ def series(
 
 
 def _interval(axes: Axes, x: float, ends: list[float], color: str, crowded: float, aside: Transform) -> None:
-    """An upright bar; what goes on beyond the axis has no end there."""
+    """An upright bar; one that extends beyond the axis has no end there."""
     low, high = axes.get_ylim()
     axes.plot(
         [x, x],

@@ -17,7 +17,7 @@ from fedprivacy.report.charts.panel import Box
 from fedprivacy.report.charts.series import Point, Series
 
 LEVELS = 12  # lines of equal height
-ROOM = 0.25  # of what is drawn, on each side of it
+ROOM = 0.25  # margin as a share of the drawn range, on each side
 
 Place = Sequence[float]  # both coordinates
 

@@ -41,8 +41,8 @@ def page(document: EstimatesDocument, *, error: bool = False, command: bool = Fa
 
     Args:
         document: The study, without its operator-only fields.
-        error: Whether the operator-only section holds an error's text.
-        command: Whether it holds the command that reproduces the study.
+        error: Whether the operator-only section contains an error's text.
+        command: Whether it contains the command that reproduces the study.
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
@@ -69,10 +69,10 @@ def page(document: EstimatesDocument, *, error: bool = False, command: bool = Fa
 
 
 def _finding(document: EstimatesDocument) -> Finding:
-    stands_with = words.terms([g for cell in document.cells for g in cell.guarantees])
+    epsilon_terms = words.terms([g for cell in document.cells for g in cell.guarantees])
     return Finding(
         text=document.finding or "There is no finding: the study is not complete.",
-        terms=f"Epsilon stands at {stands_with}, for one estimate." if stands_with else "",
+        terms=f"Each epsilon: {epsilon_terms}, for one estimate." if epsilon_terms else "",
         heading="Against whom",
         caution=ESTIMATES.caution(sorted({cell.trust for cell in document.cells})),
     )
@@ -123,9 +123,9 @@ def _picture(
             series.append(Series(look, name, tuple(points)))
     if not series:
         return None
-    stands_with = words.terms([g for cell in document.cells for g in cell.guarantees])
-    caption = f"{heading}, logarithmic, with the 95 % interval over noise. {SIMULATED} Epsilon stands at "
-    caption += f"{stands_with}."
+    epsilon_terms = words.terms([g for cell in document.cells for g in cell.guarantees])
+    caption = f"{heading}, logarithmic, with the 95 % interval over noise. {SIMULATED} Each epsilon: "
+    caption += f"{epsilon_terms}."
     ticks = at_data([point.x for line in series for point in line.points])
     phrase = "at {} records" if x_label == "records" else "at epsilon {}"
     panel = Lines(
@@ -234,7 +234,7 @@ def _refused(document: EstimatesDocument) -> list[Section]:
     table = Table(
         "Cells whose conditions do not hold", ("Approach", "Records", "Epsilon", "Why"), rows, stacked=True
     )
-    return [Section("refused", "What could not be played", [table])]
+    return [Section("refused", "Approaches that could not run", [table])]
 
 
 def _settings(document: EstimatesDocument) -> list[Section]:

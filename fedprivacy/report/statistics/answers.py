@@ -59,7 +59,7 @@ def only(kind: str, shown: int, whole: int, where: str, *, first: bool = False) 
     if shown >= whole:
         return ""
     which = "Evenly spaced" if kind == "quantile" else "The largest"
-    # A comparison may have left categories out: these are the largest of what it has.
+    # A comparison may have left categories out: these are the largest of the remaining ones.
     of = f"the first {whole:,}" if first else f"{whole:,}"
     return f" {which} {shown:,} of {of} are {where}."
 
@@ -148,7 +148,7 @@ def _row(query: Query, row: Row) -> Sequence[Value]:
 
 def _untold(queries: Sequence[Query]) -> Table:
     rows = [(query.name, figures.UNKNOWN, _truth(query)) for query in queries]
-    return Table("There is too much noise to tell these.", ("Query", "Estimate", TRUE), rows)
+    return Table("The noise is too large for these results.", ("Query", "Estimate", TRUE), rows)
 
 
 def _choices(queries: Sequence[Query]) -> Table:

@@ -91,7 +91,7 @@ def _picture(
     shown = tuple(panel for panel in panels if panel.rows and panel.series)
     caption = [f"The first repeat{_where(document, epsilon)}. Bars: 95 % intervals. {TRUTH}"]
     if any(_unknown(document, query, epsilon) for query in queries):
-        caption.append(" No mark: there is too much noise to tell.")
+        caption.append(" No mark: the noise is too large for a result.")
     for panel, query in zip(panels, queries, strict=True):
         size = _size(document, query, epsilon)
         caption.append(only(query.kind, len(panel.rows), size, "drawn", first=size >= SHOWN))
@@ -128,10 +128,12 @@ def _left_out(sizes: Sequence[int]) -> str:
 def _where(document: StatisticsComparison, epsilon: float | None) -> str:
     """The epsilon with its terms, and the number of clients."""
     clients = f", {document.sizes[-1]:,} clients" if document.sizes else ""
-    stands_with = words.terms(document.guarantees())
-    if epsilon is None or not stands_with:
+    epsilon_terms = words.terms(document.guarantees())
+    if epsilon is None or not epsilon_terms:
         return clients
-    return f"{clients}, at epsilon {words.number(epsilon)} ({stands_with}, against the observers named above)"
+    return (
+        f"{clients}, at epsilon {words.number(epsilon)} ({epsilon_terms}, against the observers named above)"
+    )
 
 
 def _table(document: StatisticsComparison, queries: Sequence[Repeats], epsilon: float | None) -> Table:

@@ -1,4 +1,4 @@
-"""The page of a comparison of statistics: what privacy costs in error, and from whom it protects."""
+"""The page of a comparison of statistics: the cost of privacy in error, and the observers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def page(document: StatisticsComparison, *, error: bool = False, command: bool =
 
     Args:
         document: The comparison, without its operator-only fields.
-        error: Whether the operator-only section holds an error's text.
-        command: Whether it holds the command that reproduces the comparison.
+        error: Whether the operator-only section contains an error's text.
+        command: Whether it contains the command that reproduces the comparison.
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
@@ -50,7 +50,7 @@ def page(document: StatisticsComparison, *, error: bool = False, command: bool =
 
 
 def _finding(document: StatisticsComparison) -> Finding:
-    stands_with = words.terms(document.guarantees())
+    epsilon_terms = words.terms(document.guarantees())
     reaches = [
         f"{words.trust(trust)}: {words.reach(guarantees)}."
         for trust, guarantees in ((name, document.guarantees_under(name)) for name in document.trusts)
@@ -58,9 +58,9 @@ def _finding(document: StatisticsComparison) -> Finding:
     ]
     return Finding(
         text=document.finding or "There is no finding: the comparison is not complete.",
-        # A finding says itself what its epsilon stands at.
-        terms=" ".join(([] if document.finding else [f"Epsilon stands at {stands_with}."]) + reaches)
-        if stands_with
+        # A finding of statistics already gives the terms of its epsilon.
+        terms=" ".join(([] if document.finding else [f"Each epsilon: {epsilon_terms}."]) + reaches)
+        if epsilon_terms
         else "",
         heading="Equal epsilon is not equal observer",
         caution=STATISTICS.caution(document.trusts),

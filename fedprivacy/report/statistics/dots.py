@@ -28,8 +28,8 @@ def panel(heading: str, kind: str, names: Mapping[int, str], columns: Sequence[C
     """One query, on an axis of its own.
 
     Args:
-        heading: What the axis shows.
-        kind: The kind of query, which says how numbers are written.
+        heading: The label of the axis.
+        kind: The kind of query, which determines how numbers are written.
         names: Place -> name of the row, in the order in which they are drawn.
         columns: The marks.
     """

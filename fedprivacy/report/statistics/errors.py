@@ -15,7 +15,7 @@ from fedprivacy.report.statistics import figures
 from fedprivacy.report.statistics.answers import CHOICES
 
 TOGETHER = 2  # queries of the picture on top; the others have one of their own
-LINES = 10  # lines that a panel tells apart
+LINES = 10  # the most lines that one panel can distinguish
 SIMULATED = "True values are known to this simulation alone; no guarantee covers those who see errors."
 LAWS = (
     "The lectures' laws: to be within alpha of a share, randomized response needs n >= c/(epsilon² alpha²) "
@@ -52,15 +52,15 @@ def falls(document: StatisticsComparison) -> list[Section]:
         )
         for slope in document.slopes
     ]
-    stands_with = words.terms(document.guarantees())
+    epsilon_terms = words.terms(document.guarantees())
     caption = "The exponent of n in the root mean squared error: a line through the logarithms, with its "
     caption += "95 % interval, by the law of one error."
     if any(slope.low is None for slope in document.slopes):
         caption += (
             " The largest error of several, and errors of some answers alone, have another: no interval."
         )
-    if stands_with:
-        caption += f" Epsilon stands at {stands_with}, against the observers named above."
+    if epsilon_terms:
+        caption += f" Each epsilon: {epsilon_terms}, against the observers named above."
     head = ("Query", "Trust model", "Epsilon", "Slope", "95 % interval")
     table = Table(caption, head, rows, numeric=frozenset({2, 3, 4}))
     return [Section("slopes", "How the error falls with the number of clients", [Text(LAWS), table])]
@@ -168,20 +168,20 @@ def _point(document: StatisticsComparison, cell: StatisticsCell, name: str, x: f
 
 def _picture(document: StatisticsComparison, queries: Sequence[Repeats], name: str) -> Picture:
     panels = tuple(panel for query in queries if (panel := _panel(document, query)) is not None)
-    stands_with = words.terms(document.guarantees())
+    epsilon_terms = words.terms(document.guarantees())
     over = "the number of clients" if _over_clients(document) else "epsilon"
     return Chart(
         name,
         f"Line charts of errors against {over}",
-        _caption(document, panels, stands_with) + _never_off(document, queries),
+        _caption(document, panels, epsilon_terms) + _never_off(document, queries),
         panels,
         stacked=True,
-        terms=f"At {stands_with or 'no guarantee'}.",
+        terms=f"At {epsilon_terms or 'no guarantee'}.",
         tables=(_table(document, queries),),
     ).picture
 
 
-def _caption(document: StatisticsComparison, panels: Sequence[Lines], stands_with: str) -> str:
+def _caption(document: StatisticsComparison, panels: Sequence[Lines], epsilon_terms: str) -> str:
     sentences = [] if all(panel.y.log for panel in panels) else ["Shares of the repeats."]
     if any(panel.y.log for panel in panels):
         sentences.append("Logarithmic axes; an error of exactly 0 is in the table alone.")
@@ -192,12 +192,12 @@ def _caption(document: StatisticsComparison, panels: Sequence[Lines], stands_wit
             sentences.append("n^slope: the fitted law.")
         if len(document.epsilons) > _epsilons_drawn(document):
             sentences.append("The table has the other epsilons.")
-    if stands_with:
+    if epsilon_terms:
         against = "; ".join(
             f"{words.trust(trust)}: {words.reach(document.guarantees_under(trust))}"
             for trust in document.trusts
         )
-        sentences.append(f"Epsilon stands at {stands_with}. {against}.")
+        sentences.append(f"Each epsilon: {epsilon_terms}. {against}.")
     return " ".join([*sentences, SIMULATED])
 
 
@@ -238,9 +238,9 @@ def _table(document: StatisticsComparison, queries: Sequence[Repeats]) -> Table:
         for cell in document.cells
     ):
         caption += " Released: the share of answers with an estimate; errors are of those alone."
-    stands_with = words.terms(document.guarantees())
-    if stands_with:
-        caption += f" Epsilon stands at {stands_with}, against the observers named below."
+    epsilon_terms = words.terms(document.guarantees())
+    if epsilon_terms:
+        caption += f" Each epsilon: {epsilon_terms}, against the observers named below."
     head = ("Epsilon", "Clients", "Repeats", "Mean error", "Interval", "Root mean square", "Held")
     return Table(caption, head, rows, numeric=frozenset(range(1, 7)))
 

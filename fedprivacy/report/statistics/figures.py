@@ -23,7 +23,7 @@ ASKED = {
     "best-price": "the price of a public list that earns most",
 }
 LISTED = 8  # entries of a setting that a line shows
-# What a client or the server does, by trust model and mechanism.
+# The action of a client or the server, by trust model and mechanism.
 DOES = {
     ("local", "randomized-response"): "each client tells its answer as a bit, or by chance the opposite",
     ("local", "laplace"): "each client adds noise to its own number",
@@ -115,7 +115,7 @@ def noise(query: Query | Repeats) -> str:
 
 
 def mechanism(query: Query | Repeats, trust: str) -> str:
-    """The mechanism of a query, its noise, and what it does."""
+    """The mechanism of a query, its noise, and a description."""
     does = DOES.get((trust, query.mechanism or ""))
     return f"{words.capital(noise(query))}." + (f" {words.capital(does)}." if does else "")
 

@@ -29,8 +29,8 @@ def of_comparison(document: StatisticsComparison) -> list[Section]:
         if query.kind not in CHOICES
         and any(result.bound for cell in document.cells if (result := cell.query(query.name)))
     ]
-    stands_with = words.terms(document.guarantees())
-    epsilon = f" Epsilon stands at {stands_with}, against the observers named above." if stands_with else ""
+    epsilon_terms = words.terms(document.guarantees())
+    epsilon = f" Each epsilon: {epsilon_terms}, against the observers named above." if epsilon_terms else ""
     odds = " A promise holds with the probability in brackets."
     rows = []
     if choices:

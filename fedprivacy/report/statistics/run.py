@@ -18,8 +18,8 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
 
     Args:
         document: The run, without its operator-only fields.
-        error: Whether the operator-only section holds an error's text.
-        command: Whether it holds the command that reproduces the run.
+        error: Whether the operator-only section contains an error's text.
+        command: Whether it contains the command that reproduces the run.
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
@@ -63,7 +63,7 @@ def _shuffled(document: StatisticsDocument) -> list[Section]:
         return []
     warning = Text("This run has no shuffler, and no guarantee above rests on one.", "status")
     rows = [(words.epsilon(shuffled.epsilon), shuffled.accountant or "—", shuffled.assumptions)]
-    caption = f"Epsilon stands at {words.terms([shuffled])}, against {shuffled.observer}."
+    caption = f"Each epsilon: {words.terms([shuffled])}, against {shuffled.observer}."
     table = Table(caption, ("Epsilon", "Accountant", "Provided that"), rows, stacked=True)
     blocks: list[Block | Details] = [warning, table]
     return [Section("shuffled", "If answers were shuffled", blocks)]
@@ -80,10 +80,10 @@ def _finding(document: StatisticsDocument) -> Finding:
         spent = f"epsilon {words.epsilon(g.epsilon)}" if g.holds else "no guarantee"
         against.setdefault(spent, []).append(words.observer(g.observer))
     spent_on = [f"{spent} against {words.listed(who)}" for spent, who in against.items()]
-    stands_with = words.terms(document.privacy.guarantees)
+    epsilon_terms = words.terms(document.privacy.guarantees)
     return Finding(
         text=". ".join([text, words.capital("; ".join(spent_on))] if spent_on else [text]) + ".",
-        terms=f"Epsilon stands at {stands_with}, for all queries together." if stands_with else "",
+        terms=f"Each epsilon: {epsilon_terms}, for all queries together." if epsilon_terms else "",
         heading="Against whom",
         caution=STATISTICS.caution([document.trust]),
     )

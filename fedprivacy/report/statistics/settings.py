@@ -76,9 +76,9 @@ def _query_row(document: Document, name: str, kind: str) -> tuple[str, str, str]
 
 
 def _caption(guarantees: Sequence[Any]) -> str:
-    stands_with = words.terms(guarantees)
+    epsilon_terms = words.terms(guarantees)
     return AN_ANSWER + (
-        f" Epsilon stands at {stands_with}, against the observers named above." if stands_with else ""
+        f" Each epsilon: {epsilon_terms}, against the observers named above." if epsilon_terms else ""
     )
 
 

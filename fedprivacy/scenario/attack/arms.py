@@ -23,7 +23,7 @@ from fedprivacy.scenario.scenario import Scenario
 
 
 class Arm(Section):
-    """What one arm has otherwise than the scenario; an empty one is the scenario itself."""
+    """The settings of one arm that differ from the scenario; an empty one is the scenario itself."""
 
     data: dict[str, Any] = Field({}, description="Keys of [data] for this arm: how it scales.")
     training: dict[str, Any] = Field({}, description="Keys of [training] for this arm.")
@@ -31,7 +31,7 @@ class Arm(Section):
     sampling: dict[str, Any] = Field({}, description="Keys of [sampling] for this arm.")
     privacy: dict[str, Any] = Field(
         {},
-        description="Keys of [privacy] for this arm; with an epsilon, or noise, of its own it is played at "
+        description="Keys of [privacy] for this arm; with an epsilon, or noise, of its own it is run at "
         "that alone.",
     )
     game: dict[Literal["warm_up"], Any] = Field(
@@ -57,10 +57,10 @@ class Played:
     """One arm at one epsilon.
 
     Args:
-        run: What is trained.
-        game: What is played on it.
+        run: The training.
+        game: The attack game on it.
         attacks: Those that can be had there.
-        refused: Of the others, by name, what keeps them away.
+        refused: The findings against the others, by name.
     """
 
     run: Scenario
@@ -85,7 +85,7 @@ def game_in_arm(
         run: The scenario without its game.
         game: The scenario's.
         attacks: The scenario's.
-        arm: What is laid over it.
+        arm: The overlay.
         epsilon: The arm's epsilon; None for its own privacy.
     """
     laid = arm.laid | ({} if epsilon is None else {("privacy", "epsilon"): epsilon})
@@ -103,7 +103,7 @@ def game_in_arm(
     trained = Scenario(**whole.parts)
     bare = {"warm_up": began, "epsilons": (), "clipped": False, "unprotected": False}
     requested, left, refused = game.model_copy(update=bare), dict(attacks), dict[str, Finding]()
-    while True:  # what one attack would have been answered is there for the others
+    while True:  # replies to one attack's messages would be there for the others
         conflicts = list(between(trained, requested, left))
         names = {
             str(conflict.path[1]): conflict for conflict in conflicts if conflict.path[:1] == ("attacks",)
@@ -152,5 +152,5 @@ def _here(finding: Finding, name: str, arm: Arm) -> Finding:
     if finding.path[:2] in arm.laid or (finding.path[:1] == ("game",) and finding.path[-1] in arm.game):
         return replace(finding, path=("arms", name, *finding.path))
     shown = f" = {finding.shown}" if finding.shown else ""
-    what = f"cannot be played: {dotted(finding.path)}{shown}: {finding.what}"
+    what = f"cannot run: {dotted(finding.path)}{shown}: {finding.what}"
     return Finding(("arms", name), what, finding.remedy)

@@ -15,10 +15,10 @@ class Branch:
     Args:
         names: The attacks: a single active one, the passive ones that see the same rounds, or those on the
             released model that train the same references.
-        attack: What is played: that attack, or the passive one of them that takes most rounds.
+        attack: The attack, or the passive one of several that takes most rounds.
         rounds: How many rounds it takes, by each of which clients have answered once more.
         watched: Of passive ones the rounds that any of them observes, rising from 0 or more; else none.
-        key: What tells it from other branches of the same run: equal keys ask the same in the same rounds.
+        key: Its identity among the branches of a run: equal keys send the same requests in the same rounds.
     """
 
     names: tuple[str, ...]
@@ -29,7 +29,7 @@ class Branch:
 
     @property
     def active(self) -> bool:
-        """Whether it changes what is sent."""
+        """Whether it changes messages."""
         return isinstance(self.attack, Ascent)
 
     @property

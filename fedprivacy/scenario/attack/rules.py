@@ -185,7 +185,7 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
             v["training.device"] != "cpu"
             and any(not isinstance(attack, Released) for attack in v.attacks.values())
         ),
-        "an attack is played on the CPU",
+        "an attack runs on the CPU",
         'Set device = "cpu".',
     ),
     Rule(

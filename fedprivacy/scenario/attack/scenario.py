@@ -24,9 +24,9 @@ from fedprivacy.scenario.validation import SectionReader
 
 
 class AttackScenario(ExtendedScenario):
-    """A run, the game that is played on it, and who plays: frozen, complete, and valid as a whole.
+    """A run, the attack game on it, and its attackers: frozen, complete, and valid as a whole.
 
-    A variant, which is played in one arm, has its name, and says which attacks cannot be had there, and why.
+    The variant of one arm has the arm's name, and the attacks that are impossible there, with the reasons.
     """
 
     extra: ClassVar[Mapping[str, Kind]] = {"game": GAME, "attacks": ATTACK, "arms": ARM}
@@ -137,5 +137,5 @@ def _variants(training: Tables, run: Scenario, game: GameSettings) -> Iterator[F
     for trust, epsilon, clipped in _levels(run, game):
         key = "epsilons" if epsilon else "clipped" if clipped else "unprotected"
         for finding in inspect(cell(training, Corner(trust, clipped=clipped), epsilon)).findings:
-            what = f"cannot be played at {epsilon or 'no'} epsilon: {dotted(finding.path)}: {finding.what}"
+            what = f"cannot run at {epsilon or 'no'} epsilon: {dotted(finding.path)}: {finding.what}"
             yield Finding(("game", key), what, finding.remedy)

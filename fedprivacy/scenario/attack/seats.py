@@ -1,4 +1,4 @@
-"""Rules of one attack: what it can do from its seat."""
+"""Rules of one attack: the actions possible from its seat."""
 
 from __future__ import annotations
 

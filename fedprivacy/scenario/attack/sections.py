@@ -11,7 +11,7 @@ from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.kinds import Kind
 from fedprivacy.scenario.sections import Epsilon, no_repeats
 
-# The attacks of `fedprivacy.attacks.released.battery`; a test holds these names against it.
+# The attacks of `fedprivacy.attacks.released.battery`; a test compares these names with it.
 Method = Literal[
     "lira",
     "lira-global",
@@ -50,14 +50,14 @@ class GameSettings(Section):
     epsilons: Annotated[tuple[Epsilon, ...], AfterValidator(no_repeats)] = Field(
         (),
         strict=False,
-        description="The game is played at each of these epsilons, such as [1.0, 8.0]; without any at "
+        description="The game is run at each of these epsilons, such as [1.0, 8.0]; without any at "
         "privacy.epsilon.",
     )
     clipped: bool = Field(
         False,
-        description="Whether it is played with clipping alone too: a heuristic, which has no epsilon.",
+        description="Whether it is run with clipping alone too: a heuristic, which has no epsilon.",
     )
-    unprotected: bool = Field(False, description="Whether it is played without any privacy too.")
+    unprotected: bool = Field(False, description="Whether it is run without any privacy too.")
     transcripts: bool = Field(
         True, description="Whether what passive attackers see is stored, to be scored again without training."
     )
@@ -76,7 +76,7 @@ class _Attack(Section):
 
 
 class Passive(_Attack):
-    """Looks at what an honest party would see."""
+    """Observes the messages that an honest party would see."""
 
     kind: Literal["passive"]
     rounds: int = Field(20, ge=1, le=10**5, description="How many rounds are observed, such as 20.")

@@ -1,4 +1,4 @@
-"""The values of a game that is being checked, each part valid by itself, and what follows from them."""
+"""The values of a game that is being checked, each part valid by itself, with derived values."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class GameValues:
 
     @property
     def branches(self) -> list[Branch]:
-        """The branches in which somebody is asked something."""
+        """The branches in which requests are sent."""
         return [branch for branch in branches_of(self.attacks, self.targets) if not branch.silent]
 
     @property

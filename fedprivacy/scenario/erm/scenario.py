@@ -21,7 +21,7 @@ _SECTIONS = {**KINDS, "approaches": APPROACH}
 
 
 class ErmScenario(BaseScenario):
-    """Which estimates are fitted to what, by which approaches: frozen, complete, and valid as a whole."""
+    """The estimates of a study, their data, and the approaches: frozen, complete, and valid as a whole."""
 
     data: Annotated[s.LogisticModel | s.NpzRecords, Field(discriminator="name")]
     objective: s.Objective

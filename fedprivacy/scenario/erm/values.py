@@ -1,4 +1,4 @@
-"""The valid sections of a scenario of private ERM that is being checked, and what follows from them."""
+"""The valid sections of a scenario of private ERM that is being checked, with derived values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fedprivacy.scenario.erm.sections import NpzRecords
 
 
 def records_of(data: Any) -> int | None:
-    """How many records there are, as far as the data say so unread; None where the file cannot be used."""
+    """The number of records, where it is known before reading; None where the file cannot be used."""
     if not isinstance(data, NpzRecords):
         return int(data.records)
     try:
@@ -33,7 +33,7 @@ class ErmValues:
 
     @cached_property
     def records(self) -> int | None:
-        """The number of records, as far as the data say so unread."""
+        """The number of records, where it is known before the data are read."""
         data = self.parts.get("data")
         return None if data is None else records_of(data)
 

@@ -1,4 +1,4 @@
-"""Rules for the privacy budget: what sets it, and how small delta is."""
+"""Rules for the privacy budget: the key that sets it, and the size of delta."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for what is compared: options of a scenario, and mechanisms of messages."""
+"""Rules for comparisons: options of a scenario, and mechanisms of messages."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _numbers(bound: Any) -> tuple[float, ...]:
 
 
 def _alike(first: tuple[float, ...], other: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Both as long as the longer: a single number holds for all columns."""
+    """Both as long as the longer: a single number is for all columns."""
     return (first * len(other) if len(first) == 1 else first), (
         other * len(first) if len(other) == 1 else other
     )

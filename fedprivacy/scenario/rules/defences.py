@@ -45,7 +45,7 @@ def _too_patient(v: Values) -> tuple[str, str]:
 
 
 def too_patient(every: int, rounds: int, key: str) -> tuple[str, str]:
-    """What is wrong, and what to do, where training is over before early stopping could end it.
+    """The problem and its remedy where training is over before early stopping could end it.
 
     Args:
         every: Rounds from one measurement to the next.
@@ -63,7 +63,7 @@ def too_patient(every: int, rounds: int, key: str) -> tuple[str, str]:
 
 DEFENCE_RULES: tuple[Entry[Values], ...] = (
     *(_needs_gain(f"training.{key}", usual) for key, usual in _OF_NETWORK.items()),
-    # The network has seen every record, so that no bound on one record's gradient bounds what it adds.
+    # The network has seen every record, so that no bound on one record's gradient bounds its contribution.
     Rule(
         "training.adversarial",
         lambda v: v["training.adversarial"] is not None and v["privacy.unit"] == "example",

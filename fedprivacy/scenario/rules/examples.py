@@ -11,9 +11,9 @@ from fedprivacy.mechanisms.combinations import NOISE_OF_STEPS_HAS_NO_SUM, NOISE_
 from fedprivacy.scenario.rules.plan import of_plan
 from fedprivacy.scenario.values import Values
 
-# Keys of [training] that DP-SGD alone knows, and what they are without it.
+# Keys of [training] for DP-SGD alone, and their values without it.
 OF_EXAMPLES = {"projection": None, "averaging": False, "weighting": "clients", "trainer": "fedprivacy"}
-# What a server that makes the step itself has in its optimizer, or not at all.
+# Keys that a server that makes the step itself has in its optimizer, or not at all.
 OF_CLIENTS = {"momentum": 0.0, "weight_decay": 0.0, "proximal": 0.0, **OF_EXAMPLES}
 MAX_PLACES = 2 * 10**8  # in the batches of a round
 

@@ -1,4 +1,4 @@
-"""Rules for the model: it fits the records, and what a run holds of it fits into memory."""
+"""Rules for the model: it fits the records, and its copies in a run fit into memory."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CNN_FITS_IMAGES = First(
 
 
 def _size(v: Values) -> tuple[int, int]:
-    """The parameters of a model by name, and what its convolutions make of a record; 0 where unknown."""
+    """The parameters of a model by name, and its convolutions' output size for a record; 0 where unknown."""
     classes, inputs, hidden = v.classes or 1, v.width or 1, v["model.hidden"] or ()
     if v["model.name"] == "cnn":
         image = None if v.features is None else square_image(v.features)
@@ -65,12 +65,12 @@ def _parameters(v: Values) -> int:
 
 
 def _held_by_client(v: Values) -> int:
-    """The numbers that one client holds between the layers of its model."""
+    """The numbers that one client stores between the layers of its model."""
     return _size(v)[1] * v.batch
 
 
 def _held_by_message(v: Values) -> int:
-    """The clients whose answers one message holds singly; otherwise a node adds answers up as it goes."""
+    """The clients whose updates one message carries singly; otherwise a node sums updates as it goes."""
     if v["federation.observe"] != "each":
         return 1
     cohort = v["sampling.cohort"] or MAX_CHUNK_NUMBERS

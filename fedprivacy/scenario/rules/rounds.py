@@ -1,4 +1,4 @@
-"""Rules for who is in a round, where, and what of it an observer sees."""
+"""Rules for the clients of a round, their hosts, and the messages that an observer sees."""
 
 from __future__ import annotations
 

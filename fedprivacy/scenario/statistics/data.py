@@ -18,7 +18,7 @@ class _MadeUp(Section):
 
 
 class Bits(_MadeUp):
-    """Yes or no: exactly the given share of the clients says yes. The column is `answer`."""
+    """Yes or no: exactly the given share of the clients has a yes. The column is `answer`."""
 
     name: Literal["bits"]
     share: float = Field(ge=0, le=1, description="The share of yes.", examples=[0.6])

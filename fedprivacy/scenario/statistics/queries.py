@@ -23,7 +23,7 @@ _CENTRAL = "What the server does under central trust; auto takes what has the le
 
 
 class _Query(Section):
-    column: str = Field("answer", min_length=1, description="The column that is asked for.")
+    column: str = Field("answer", min_length=1, description="The column of the query.")
     weight: float = Field(
         1.0, gt=0, le=1e6, description="Its part of the budget, beside the weights of the other queries."
     )
@@ -37,19 +37,19 @@ class _Bit(_Query):
 
 
 class MeanOfBits(_Bit):
-    """The share of the clients that say yes."""
+    """The share of the clients with a yes."""
 
     kind: Literal["mean-of-bits"]
 
 
 class Count(_Bit):
-    """How many clients say yes."""
+    """The number of clients with a yes."""
 
     kind: Literal["count"]
 
 
 class Mean(_Query):
-    """The mean of numbers between two bounds; what is beyond is cut."""
+    """The mean of numbers between two bounds; numbers beyond are cut."""
 
     kind: Literal["mean"]
     low: Finite = Field(description="The lower bound.", examples=[0.0])
@@ -77,7 +77,7 @@ class _Categorical(_Query):
 
 
 class Histogram(_Categorical):
-    """How many clients are in each category; what is beyond the last is counted there."""
+    """The number of clients in each category; numbers beyond the last count there."""
 
     kind: Literal["histogram"]
     bound_probability: float = Field(
@@ -106,7 +106,7 @@ class MostCommon(_Categorical):
 
 
 class ShareByGroup(_Categorical):
-    """The share of yes among the clients of each group; `column` says yes or no, `by` names the group."""
+    """The share of yes among the clients of each group; `column` is yes or no, `by` names the group."""
 
     kind: Literal["share-by-group"]
     by: str = Field(min_length=1, description="The column of the groups.", examples=["age"])

@@ -20,7 +20,7 @@ from fedprivacy.scenario.validation import Inspection, SectionReader
 
 QUERY = Kind(QUERIES, "kind", "kind of query")
 _SECTIONS = {**KINDS, "queries": QUERY}
-NOT_LOCAL = ("add-remove", "zero-out")  # the server sees who answers
+NOT_LOCAL = ("add-remove", "zero-out")  # the server sees the participating clients
 
 
 class Statistics(BaseScenario):
@@ -92,7 +92,7 @@ class Statistics(BaseScenario):
             mechanism: That of all queries under this trust model; None for each query's own.
 
         Raises:
-            ScenarioError: the scenario cannot be played so.
+            ScenarioError: the scenario is invalid with these settings.
             ValueError: An epsilon for trust "none", or none for another.
         """
         tables = self.cell_tables(trust, epsilon, seed, clients, mechanism)

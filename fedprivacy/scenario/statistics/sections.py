@@ -83,7 +83,7 @@ class Compare(Section):
         3,
         ge=1,
         le=10_000,
-        description="How often each cell is played, each with a seed of its own, such as 20.",
+        description="How often each cell is run, each with a seed of its own, such as 20.",
     )
     local: Annotated[tuple[str, ...], AfterValidator(no_repeats)] = Field(
         (), strict=False, description="Local mechanisms to compare, for all queries; else each query's own."

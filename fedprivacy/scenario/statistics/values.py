@@ -1,4 +1,4 @@
-"""The valid sections of a statistics scenario that is being checked, and what follows from them."""
+"""The valid sections of a statistics scenario that is being checked, with derived values."""
 
 from __future__ import annotations
 

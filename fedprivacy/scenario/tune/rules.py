@@ -56,7 +56,7 @@ def _shared_keys(v: TuneValues) -> Iterator[Finding]:
 
 
 def _candidates_are_valid(v: TuneValues) -> Iterator[Finding]:
-    """Refuses settings that no scenario may have; what is wrong with several candidates is reported once."""
+    """Refuses settings that no scenario may have; a finding about several candidates is reported once."""
     reported = set[str]()
     for candidate in v.candidates:
         for finding in inspect(with_settings(v.training, candidate, v.run.seed)).findings:

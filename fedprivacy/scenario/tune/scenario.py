@@ -38,7 +38,7 @@ class TuneScenario(ExtendedScenario):
 
     @classmethod
     def without_stale_keys(cls, tables: Tables, overrides: Sequence[str]) -> Tables:
-        """Returns the tables without what only another method had, where an override changes the method."""
+        """Returns the tables without keys of other methods, where an override changes the method."""
         laid = {change.path for change in changes.parse_overrides(overrides)[0]}
         table = tables.get("tune")
         if ("tune", "method") not in laid or not isinstance(table, dict):

@@ -40,7 +40,7 @@ class ExponentialTune(_Tune):
 
 
 class StoppingTune(_Tune):
-    """Candidates are trained and scored on the clients, a random number of times; only the best is told."""
+    """Candidates are trained and scored on clients, a random number of times; only the best is released."""
 
     method: Literal["random-stopping"]
     tries: float = Field(ge=1, le=1000, description="How many are run on average.", examples=[6.0])

@@ -200,7 +200,7 @@ def check_whole(page: Page) -> None:
 
 
 def check_epsilons(page: Page, delta: str = "1e-5") -> None:
-    """That every epsilon of a page stands with its delta, unit, adjacency and an observer."""
+    """Checks that every epsilon of a page has its delta, unit, adjacency and an observer."""
     block = r"<figure>?.*?</figcaption>|<div class=.finding.>.*?</aside>|<p>.*?</p>|<table.*?</table>"
     found = re.findall(block, page.html, re.DOTALL)
     plain = [re.sub(r"<[^>]*>|\s+", " ", re.sub(r"<(title|desc).*?</\1>", "", text)) for text in found]

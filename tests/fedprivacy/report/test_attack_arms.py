@@ -171,18 +171,18 @@ def test_the_finding_tells_for_each_seat_what_is_worth_most_by_proof_and_by_meas
         "reaches AUC 0.641 (0.591 to 0.691), and AUC "
     ) in said
     assert re.search(
-        r"by measurement alone, the most accurate where the strongest attack cannot be told from guessing is "
+        r"by measurement alone, the most accurate where the strongest attack is indistinguishable from guessing is "
         r"(local|central), epsilon 1 \(accuracy 31.0 % \(27.0 to 35.0 %\); AUC 0.52\d \(0.47\d to 0.57\d\), "
         r"(nothing is proven|proven is at most)",
         said,
     )
-    assert re.search(r"Against an outsider: .* \(accuracy 72.0 .* no attack was played", said)
+    assert re.search(r"Against an outsider: .* \(accuracy 72.0 .* no attack was run", said)
 
 
 def test_what_is_both_is_told_once(armed) -> None:
     quiet = changed(armed, "local", 8.0, "raising", auc=measure(0.5))
     said = worded(quiet).text("sentence")
-    assert "which is also the most accurate where it cannot be told from guessing." in said
+    assert "which is also the most accurate where it is indistinguishable from guessing." in said
 
 
 def test_a_seat_that_finds_something_everywhere_is_not_said_to_be_kept_out(armed) -> None:
@@ -190,7 +190,7 @@ def test_a_seat_that_finds_something_everywhere_is_not_said_to_be_kept_out(armed
     for one in loud["attacks"]:
         one["auc"] = measure(0.9)
     said = worded(loud).text("sentence")
-    assert said.count("no arm is left in which the strongest attack cannot be told from guessing") == 3
+    assert said.count("no arm is left in which the strongest attack is indistinguishable from guessing") == 3
 
 
 def test_an_epsilon_that_nobody_would_call_protection_counts_as_none(armed) -> None:
@@ -198,7 +198,7 @@ def test_an_epsilon_that_nobody_would_call_protection_counts_as_none(armed) -> N
     loose = copy.deepcopy(armed)
     loose["arms"] = [one for one in loose["arms"] if one["trust"] != "local" or one["epsilon"] == 64.0]
     said = worded(loose).text("sentence")
-    assert "Against the server: nothing that was played guarantees an epsilon of 20 or less" in said
+    assert "Against the server: no completed arm guarantees an epsilon of 20 or less" in said
 
 
 def test_the_table_of_the_picture_has_every_arm_from_every_seat(page) -> None:

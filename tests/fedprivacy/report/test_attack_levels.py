@@ -102,7 +102,7 @@ def test_the_finding_tells_the_widest_and_the_strictest_epsilon_and_no_privacy(p
     said = text_of(document, "sentence")
     bare, aside = attack(document, "raising", None)["auc"], attack(document, "listening-aside", None)["auc"]
     assert said.startswith(
-        f"Without privacy the server tells members from non-members with AUC {bare['value']:.3f} (95 % interval "
+        f"Without privacy the server distinguishes members from non-members with AUC {bare['value']:.3f} (95 % interval "
         f"{bare['low']:.3f} to {bare['high']:.3f}) and a participant with AUC {aside['value']:.3f} "
         f"({aside['low']:.3f} to {aside['high']:.3f}); the model's accuracy is 95.0 %. At epsilon 64 the server "
     )
@@ -110,7 +110,7 @@ def test_the_finding_tells_the_widest_and_the_strictest_epsilon_and_no_privacy(p
     allowed = figures.at_most(strict["bound"]["auc"])
     assert (
         f"At epsilon 1 the server reaches AUC {strict['auc']['value']:.3f} ({strict['auc']['low']:.3f} to "
-        f"{strict['auc']['high']:.3f}; not to be told from guessing; the guarantee allows AUC {allowed} at most)"
+        f"{strict['auc']['high']:.3f}; not distinguishable from guessing; the guarantee allows AUC {allowed} at most)"
     ) in said
     assert said.endswith(f"the model's accuracy is {100 * ACCURACY[1.0]:.1f} %.")
     assert "epsilon 8 " not in said
@@ -119,7 +119,7 @@ def test_the_finding_tells_the_widest_and_the_strictest_epsilon_and_no_privacy(p
 def test_a_seat_without_a_guarantee_is_told_to_have_none_at_any_epsilon(plain) -> None:
     document = plain["central"]
     said = text_of(document, "sentence")
-    assert re.search(r"At epsilon 64 the server reaches [^)]*; no guarantee stands against it\)", said)
+    assert re.search(r"At epsilon 64 the server reaches [^)]*; there is no guarantee against it\)", said)
     assert re.search(r"a participant reaches [^)]*; the guarantee allows AUC", said)
     aside = text_of(document, "aside")
     assert aside.count("Against the server: no guarantee") == 1
@@ -151,7 +151,7 @@ def test_what_privacy_takes_stands_in_a_table_of_each_seat(plain) -> None:
 def test_a_difference_is_told_only_where_the_intervals_are_apart(plain) -> None:
     far = text_of(plain["local"], "price")
     assert "From the seat of the server, raising, the strongest attack without privacy with AUC 0.970" in far
-    assert "at epsilon 1, which cannot be told from guessing." in far
+    assert "at epsilon 1, which is indistinguishable from guessing." in far
     near = copy.deepcopy(plain["local"])
     for one in near["attacks"]:
         one["auc"] = {"value": 0.7, "low": 0.6, "high": 0.8, "covers": "targets"}
@@ -351,7 +351,7 @@ def test_the_terminal_shows_each_epsilon_the_finding_and_the_verdict(
     for level in ("at epsilon 1", "at epsilon 8", "at epsilon 64", "without privacy"):
         assert sum(level in line and "│" in line for line in lines) == 2  # once for each seat
     assert verdict["words"] in lines
-    assert any(line.startswith("Epsilon stands at delta 1e-5, unit client") for line in lines)
+    assert any(line.startswith("Each epsilon: delta 1e-5, unit client") for line in lines)
     for one in plain["local"]["attacks"]:
         auc = one["auc"]
         figure = f"{auc['value']:.3f} [{auc['low']:.3f}, {auc['high']:.3f}]"

@@ -54,7 +54,7 @@ def test_later_rounds_tell_more_only_where_the_intervals_are_apart(documents) ->
     ) in apart
     near = said(over_time(documents["bare"], {(1, 5, 5): 0.52, (6, 10, 5): 0.54}))
     assert "no difference can be told: the intervals overlap" in near
-    assert "the last cannot be told from guessing" in near
+    assert "the last is indistinguishable from guessing" in near
     fallen = said(over_time(documents["bare"], {(1, 5, 5): 0.9, (6, 10, 5): 0.7}))
     assert "later rounds tell less" in fallen
 

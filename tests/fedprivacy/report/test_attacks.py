@@ -76,10 +76,10 @@ def test_the_sentence_names_the_strongest_attack_of_each_seat_and_what_is_guaran
         )
         auc = best["auc"]
         ends = f"{auc['low']:.3f} to {auc['high']:.3f}"
-        assert f"{best['name']}, tells members from non-members with AUC {auc['value']:.3f}" in said
+        assert f"{best['name']}, distinguishes members from non-members with AUC {auc['value']:.3f}" in said
         assert f"(95 % interval {ends})" in said
-    assert said.count("no guarantee stands against it") == 2
-    assert "too few non-members to tell its TPR at 1 % FPR" in said
+    assert said.count("there is no guarantee against it") == 2
+    assert "too few non-members to measure its TPR at 1 % FPR" in said
 
 
 def test_the_sentence_says_what_the_guarantee_allows(documents) -> None:
@@ -200,7 +200,7 @@ def test_attacks_that_broke_off_say_how_far_they_came(documents, status: str) ->
     document = documents["bare"]
     one = {**document, "status": status, "attacks": document["attacks"][:1]}
     assert "1 of 3 attacks" in worded(one).text("main")
-    assert "No attack was played" in worded({**one, "attacks": []}).text("main")
+    assert "No attack was completed" in worded({**one, "attacks": []}).text("main")
 
 
 def test_a_document_renders_with_whatever_it_lacks(documents) -> None:

@@ -119,7 +119,7 @@ def test_of_many_classes_some_are_named_the_first_and_the_last_among_them() -> N
     known = told(count=100)
     for label in range(60):
         known[exposed.FIELD][0]["classes"][str(label)]["auc"] = None
-    assert "60 more have too few records to tell." in pictures(known)[1].caption
+    assert "60 more have too few records for a figure." in pictures(known)[1].caption
 
 
 def test_older_documents_have_the_tables_and_no_records_picture() -> None:

@@ -143,7 +143,7 @@ ONE_MISTAKE = {
     ),
     "a GPU": (
         [("[server]", '[training]\ndevice = "cuda"\n[server]')],
-        ['my.toml:12: training.device = "cuda": an attack is played on the CPU. Set device = "cpu".'],
+        ['my.toml:12: training.device = "cuda": an attack runs on the CPU. Set device = "cpu".'],
     ),
     "noise for sums": (
         [

@@ -196,8 +196,8 @@ def test_the_finding_names_errors_at_the_largest_epsilon_and_its_most_clients() 
     assert text == (
         "At epsilon 2 and 100,000 clients, on average over the repeats: q, absolute error: 0.00316 under local "
         "trust, 1e-5 under central trust. With the number n of clients the error goes as n^-0.50 under local "
-        "trust and n^-1.00 under central trust. Epsilon, of all queries together, stands at delta 0, unit client, "
-        "adjacency replace-one: under local trust also against the server; under central trust only against "
+        "trust and n^-1.00 under central trust. Each epsilon, of all queries together: delta 0, unit client, "
+        "adjacency replace-one, under local trust also against the server; under central trust only against "
         "those who see what is published."
     )
     assert "nothing to compare" in finding([cell("none", 10, 0.0, epsilon=None)], [], PRIVACY)
@@ -220,7 +220,7 @@ def test_a_choice_says_how_often_it_was_right() -> None:
 def test_a_finding_says_what_its_epsilon_stands_at_once() -> None:
     privacy = {"delta": 1e-5, "unit": "client", "adjacency": "add-remove"}
     text = finding([cell("central", 10, 0.1), cell("central", 100, 0.1)], [], privacy)
-    terms = "Epsilon, of all queries together, stands at delta 1e-05, unit client, adjacency add-remove: "
+    terms = "Each epsilon, of all queries together: delta 1e-05, unit client, adjacency add-remove, "
     assert text.endswith(terms + "under central trust only against those who see what is published.")
     assert "local" not in text
 

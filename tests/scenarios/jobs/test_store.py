@@ -59,7 +59,7 @@ def test_what_is_damaged_or_foreign_is_played_again_and_not_believed(cells: Cell
     with pytest.raises(InputError, match="damaged, or not of this work"):
         cells.find("one")
     assert list(cells.play(double, list, jobs, 1)) == [(1, [2.0]), (0, [0.5])]
-    assert f"{file}: damaged, or not of this work: played again." in capsys.readouterr().err
+    assert f"{file}: damaged, or not of this work: run again." in capsys.readouterr().err
     assert json.loads(file.read_text())["digest"] != ""
     assert cells.find("one") == [0.5]
 
