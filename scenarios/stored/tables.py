@@ -22,15 +22,20 @@ def rounds(document: Document) -> Rows:
 
 
 def epsilons_so_far(document: Document) -> dict[str, list[float | None]]:
-    """Returns the epsilon after each completed round against each observer, None where there is none."""
+    """Returns the epsilon after each completed round against each observer, None where there is none.
+
+    Where the number of rounds may depend on the data (early stopping, a run that was stopped or failed), each
+    round has the claim of the whole plan: `guarantees.charge` explains why.
+    """
     from fedprivacy.guarantees.ledger import Ledger
     from fedprivacy.guarantees.statement import guarantees
     from fedprivacy.plan.privacy_plan import Plan
 
     plan, rounds = Plan.from_json(document["plan"]), len(document["rounds"])
     claimed = {each["observer"]: each["epsilon"] for each in document["privacy"]["guarantees"]}
-    if all(epsilon is None for epsilon in claimed.values()):
-        return {observer: [None] * rounds for observer in claimed}
+    stopping = document["scenario"]["server"].get("patience") is not None
+    if stopping or rounds < plan.rounds or all(epsilon is None for epsilon in claimed.values()):
+        return {observer: [epsilon] * rounds for observer, epsilon in claimed.items()}
     steps = sorted({-(-rounds * step // MAX_CURVE) for step in range(1, MAX_CURVE + 1)}) if rounds else []
     held = document["ledger"]["held"]
     at: dict[int, dict[str, float | None]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from fedprivacy.documents.redaction import operator_only, redact
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.errors import InputError
+from fedprivacy.io.escape import on_one_line
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.loading import AnyScenario
 from scenarios.tracking.tracker import Tracker, tracker_class
@@ -24,10 +26,12 @@ class Tracking:
     Args:
         tracker: An open tracker; None ignores all values.
         operator: Whether operator-only values go there too (`--track-operator`).
+        tested: Whether held-out records belong to clients. Accuracy and loss are operator-only then, since
+            every guarantee assumes that its observer does not see them.
     """
 
-    def __init__(self, tracker: Tracker | None, operator: bool = False) -> None:
-        self._tracker, self._operator = tracker, operator
+    def __init__(self, tracker: Tracker | None, operator: bool = False, tested: bool = False) -> None:
+        self._tracker, self._operator, self._tested = tracker, operator, tested
 
     def beside(self, show: Callable[[Any], None]) -> Callable[[Any], None]:
         """Returns a function that shows an event and, if it is a round of training, logs it."""
@@ -42,7 +46,8 @@ class Tracking:
     def _round(self, tracker: Tracker, event: Mapping[str, Any]) -> None:
         step = event["round"] + 1
         public = redact({"rounds": [event]}, [*operator_only({}), *RunDocument.OPERATOR_ONLY])["rounds"][0]
-        public.pop("round", None)
+        for key in ("round", *(("accuracy", "loss") if self._tested else ())):
+            public.pop(key, None)
         tracker.log(_numbers(public), step)
         if self._operator:
             private = {key: value for key, value in event.items() if key not in public and key != "round"}
@@ -52,7 +57,9 @@ class Tracking:
         """Logs the guarantees of a run that has ended, or the cells of a comparison."""
         if self._tracker is None:
             return
-        public = redact(document, operator_only(document))
+        # Sizes that are private under add-remove are marked as known to the simulation alone.
+        hidden = document.get("simulation_only") or ()
+        public = redact(document, [*operator_only(document), *hidden])
         if document["kind"] != RunDocument.KIND:
             # Only the record knows whether the number of clients is public: not so under add-remove.
             self._tracker.settings(_settings(public["scenario"]))
@@ -62,7 +69,7 @@ class Tracking:
             parts = [cell["trust"], cell.get("asked"), cell["epsilon"]]
             label = "/".join(str(part) for part in parts if part is not None)
             accuracy = cell.get("accuracy")
-            if isinstance(accuracy, dict) and accuracy.get("mean") is not None:
+            if isinstance(accuracy, dict) and accuracy.get("mean") is not None and not self._tested:
                 self._tracker.log({f"accuracy/{label}": accuracy["mean"]}, 0)
             for guarantee in cell["guarantees"]:
                 _state(self._tracker, f"{label}/{guarantee['observer']}", guarantee, 0)
@@ -108,15 +115,57 @@ def tracking(
     if name is None:
         yield Tracking(None)
         return
-    tracker = tracker_class(name)(scenario.label, out)
+    tracker = _Forgiving(tracker_class(name)(scenario.label, out), name)
     try:
+        tested = False
         if isinstance(scenario, Scenario):
             tracker.settings(public_settings(scenario))
-        yield Tracking(tracker, operator)
+            tested = _tests_clients(scenario)
+        yield Tracking(tracker, operator, tested)
     except BaseException:
         tracker.close(finished=False)
         raise
     tracker.close(finished=True)
+
+
+def _tests_clients(scenario: Scenario) -> bool:
+    """Whether held-out records belong to clients, or may."""
+    from fedprivacy.population.clients import population
+
+    try:
+        return population(scenario.data).tests_clients(scenario.evaluation.on)
+    except InputError:  # the records are on nodes
+        return True
+
+
+class _Forgiving(Tracker):
+    """A tracker whose errors end the tracking, and not the run."""
+
+    def __init__(self, tracker: Tracker, name: str) -> None:
+        self._tracker: Tracker | None = tracker
+        self._name = name
+
+    def _call(self, method: str, *arguments: Any) -> None:
+        if self._tracker is None:
+            return
+        try:
+            getattr(self._tracker, method)(*arguments)
+        except Exception as error:  # of the tracker's own library, or of its network
+            self._tracker = None
+            reason = on_one_line(f"{type(error).__name__}: {error}"[:300])
+            print(f"--track {self._name}: stopped, and the run continues: {reason}", file=sys.stderr)
+
+    def settings(self, settings: Mapping[str, str]) -> None:
+        self._call("settings", settings)
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        self._call("log", values, step)
+
+    def note(self, key: str, text: str) -> None:
+        self._call("note", key, text)
+
+    def close(self, finished: bool) -> None:
+        self._call("close", finished)
 
 
 def public_settings(scenario: Scenario) -> dict[str, str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import wandb
 
+from fedprivacy.errors import InputError
 from scenarios.tracking.tracker import PROJECT, Tracker
 
 
@@ -21,7 +22,16 @@ class Wandb(Tracker):
             x_disable_meta=True, x_disable_stats=True, x_disable_machine_info=True,
         )  # fmt: skip
         out.mkdir(parents=True, exist_ok=True)
-        self._run = wandb.init(
+        try:
+            self._run = self._open(label, out, quiet)
+        except wandb.Error as error:
+            reason = str(error).strip().partition(". ")[0]
+            remedy = "Log in with `wandb login`, or set WANDB_MODE=offline."
+            raise InputError(f"--track wandb: {reason}. {remedy}") from error
+
+    @staticmethod
+    def _open(label: str, out: Path, quiet: wandb.Settings) -> wandb.Run:
+        return wandb.init(
             project=PROJECT,
             name=label,
             dir=str(out),

@@ -11,6 +11,7 @@ import pytest
 import fedprivacy as fp
 from scenarios.api.results import KINDS, Guarantees, result_of
 from scenarios.budgets.gaussian import GaussianQuestion
+from scenarios.stored import tables
 
 
 def test_an_epsilon_is_reached_through_its_observer_alone(central: object) -> None:
@@ -68,12 +69,24 @@ def test_epsilons_so_far_of_records(runs: Path, patients: pd.DataFrame) -> None:
         assert so_far.iloc[-1] == pytest.approx(bound.epsilon, rel=1e-9)
 
 
-def test_a_long_run_never_states_too_little(runs: Path) -> None:
-    run = fp.run("digits", rounds=70, out=runs, workers=1, progress=False, set={"evaluation.every": 70})
-    so_far = run.rounds["epsilon_outsider"]
-    assert len(so_far) == 70
-    assert so_far.is_monotonic_increasing
-    assert so_far.iloc[-1] == pytest.approx(run.guarantees["outsider"].epsilon)
+def test_rounds_that_are_not_computed_have_the_epsilon_of_a_later_one(
+    central: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = tables.epsilons_so_far(central.document)["outsider"]
+    monkeypatch.setattr(tables, "MAX_CURVE", 2)  # of three rounds the second and the last are computed
+    assert tables.epsilons_so_far(central.document)["outsider"] == [exact[1], exact[1], exact[2]]
+
+
+@pytest.mark.parametrize("ending", ["stopping early", "interrupted"])
+def test_where_the_rounds_may_depend_on_data_each_has_the_whole_claim(central: object, ending: str) -> None:
+    document = copy.deepcopy(central.document)
+    if ending == "interrupted":
+        del document["rounds"][1:]
+    else:
+        document["scenario"]["server"]["patience"] = 2
+    claim = central.guarantees["outsider"].epsilon
+    assert tables.epsilons_so_far(document)["outsider"] == [claim] * len(document["rounds"])
+    assert tables.epsilons_so_far(document)["server"] == [None] * len(document["rounds"])
 
 
 def test_a_stored_result_is_read_again_and_a_changed_one_refused(central: object, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.loading import load
 from scenarios.authoring.catalogue import find
+from scenarios.experiments.statistics_comparison import compare as compare_statistics
 from scenarios.experiments.statistics_run import ask
 from scenarios.runner import run
 from scenarios.tracking.track import OPERATOR, Tracking, check_tracking, public_settings, tracking
@@ -137,6 +138,46 @@ def test_where_the_number_of_clients_is_private_no_setting_reveals_it(tmp_path) 
     assert tracker.keys["privacy.adjacency"] == "add-remove"
     assert "data.clients" not in tracker.keys
     assert "4321" not in json.dumps(tracker.keys)
+
+
+def test_a_comparison_of_statistics_reveals_no_private_size(tmp_path) -> None:
+    options = [
+        "privacy.trust=central", "privacy.adjacency=add-remove", "data.clients=4321", "compare.repeats=2",
+        'compare.trusts=["central"]', "compare.clients=[987]", "compare.epsilons=[1.0]",
+    ]  # fmt: skip
+    document = compare_statistics(load(find("star-wars-survey"), options), tmp_path, workers=1)
+    tracker = Memory("label", tmp_path)
+    Tracking(tracker).result(document)
+    assert tracker.keys["privacy.adjacency"] == "add-remove"
+    text = json.dumps([tracker.keys, tracker.notes, list(tracker.values.values())])
+    assert "4321" not in text
+    assert "987" not in text
+
+
+def test_where_held_out_records_belong_to_clients_accuracy_is_for_the_operator(scenario, tmp_path) -> None:
+    for operator in (False, True):
+        tracker = Memory(scenario.label, tmp_path)
+        tracked = Tracking(tracker, operator, tested=True)
+        run(scenario, tmp_path, on_round=tracked.beside(lambda _: None))
+        keys = {key for values in tracker.values.values() for key in values}
+        assert not {"accuracy", "loss"} & keys
+        assert ({OPERATOR + "accuracy", OPERATOR + "loss"} <= keys) == operator
+
+
+def test_an_error_of_a_tracker_ends_the_tracking_and_not_the_run(
+    scenario, tmp_path, monkeypatch, capsys
+) -> None:
+    class Failing(Memory):
+        def log(self, values: Mapping[str, float], step: int) -> None:
+            raise ConnectionError("the server is gone")
+
+    monkeypatch.setattr("scenarios.tracking.track.tracker_class", lambda _: Failing)
+    with tracking("mlflow", scenario, tmp_path) as tracked:
+        document = run(scenario, tmp_path, on_round=tracked.beside(lambda _: None))
+        tracked.result(document)
+    assert document["status"] == "finished"
+    told = capsys.readouterr().err
+    assert told.count("--track mlflow: stopped, and the run continues: ConnectionError") == 1
 
 
 # ------------------------------------------------------------------ the real ones
