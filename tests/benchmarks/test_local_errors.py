@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from benchmarks.local_errors import DELTA, NOTES, PER_BIT, REFERENCE, main, mechanisms
+from fedprivacy.mechanisms.local import LOCAL
 from fedprivacy.mechanisms.privunit import PrivUnitG
 
 
@@ -52,8 +53,8 @@ def test_it_measures_what_it_predicts_and_writes_a_table_and_a_picture(
     main(tmp_path, messages=60, dimension=[50], epsilon=[2.0, 8.0])
     document = json.loads((tmp_path / "local_errors.json").read_text())
     rows = document["rows"]
-    assert [row["mechanism"] for row in rows[:5]] == ["gaussian", "privunit", "sqkr", "sign-bits", PER_BIT]
-    assert len(rows) == 5 * 2 + 4 * 4
+    assert [row["mechanism"] for row in rows[: len(LOCAL) + 1]] == [*LOCAL, PER_BIT]
+    assert len(rows) == (len(LOCAL) + 1) * 2 + 4 * 4
     for row in rows:
         # 26 rows within 5 standard errors: a false alarm in fewer than one of 10,000 seeds. Sign bits hardly
         # vary in norm, and their formula holds on average over directions: 1 % more.
