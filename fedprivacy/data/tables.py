@@ -8,6 +8,7 @@ a note, because no epsilon covers it.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -89,7 +90,16 @@ def read_table(path: str | Path) -> pd.DataFrame:
     try:
         if file.suffix.lower() == ".parquet":
             return pd.read_parquet(content)
-        return pd.read_csv(content, sep="\t" if file.suffix.lower() == ".tsv" else ",", low_memory=False)
+        separator = "\t" if file.suffix.lower() == ".tsv" else ","
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            # Without it the first column of rows that end in a separator would become their index.
+            return pd.read_csv(content, sep=separator, low_memory=False, index_col=False)
+    except pd.errors.ParserWarning:
+        raise InputError(
+            f"{file}: line {_longer_row(content, separator)}: more fields than the first line has names. "
+            "Name each column."
+        ) from None
     except ImportError:
         raise InputError(
             f"{file}: pyarrow is needed to read Parquet. Install it with: pip install 'fedprivacy[parquet]'"
@@ -97,6 +107,21 @@ def read_table(path: str | Path) -> pd.DataFrame:
     except Exception as error:  # each format has errors of its own
         reason = str(error).strip().split("\n")[0]
         raise InputError(f"{file}: damaged, or not a table: {reason}. Save it again as CSV.") from None
+
+
+def _longer_row(content: IO[bytes], separator: str) -> str:
+    """Returns the number of the line of the first row that has values beyond the last name."""
+    import csv
+    import io
+
+    content.seek(0)
+    rows = csv.reader(io.TextIOWrapper(content, "utf-8", newline=""), delimiter=separator)
+    width = 0
+    for row in rows:
+        if width and any(row[width:]):
+            return str(rows.line_num)
+        width = width or len(row)
+    return "?"
 
 
 def table(

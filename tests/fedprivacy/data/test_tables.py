@@ -173,6 +173,31 @@ def test_files_give_the_same_arrays(tmp_path: Path, suffix: str) -> None:
     assert table(tables.read_table(path), "sick").x.tolist() == table(frame(), "sick").x.tolist()
 
 
+@pytest.mark.parametrize(("first", "second"), [(",", ","), (",", "")])
+def test_rows_that_end_in_a_comma_keep_their_columns(tmp_path: Path, first: str, second: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"age,bmi,sick\n30,20,0{first}\n40,21,1{second}\n")
+    assert tables.read_table(path).to_dict("list") == {"age": [30, 40], "bmi": [20, 21], "sick": [0, 1]}
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ("1,2,0,9\n1,2,0", 2),
+        ("1,2,0,\n1,2,0,9", 3),
+        ("\n1,2,0,\n\n1,2,0,9", 5),
+        ("1,2,0\n1,2,0,9", 3),
+        ('"a\nb",2,0,9', 3),
+        ("1,2,0,,9", 2),
+    ],
+)
+def test_rows_of_more_fields_than_names_are_refused(tmp_path: Path, rows: str, line: int) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"age,bmi,sick\n{rows}\n")
+    with pytest.raises(InputError, match=f"line {line}"):
+        tables.read_table(path)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
