@@ -263,6 +263,20 @@ def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArra
     )
 
 
+def owners_hidden(owners: int) -> bool:
+    """Whether clients are protected, and not single records: there are enough owners for one to be hidden.
+
+    Args:
+        owners: The number of all owners, those of test records included: the split and the unit agree by it.
+    """
+    return owners >= FEWEST_USERS
+
+
+def owners_of(*parts: Table) -> int:
+    """Returns the number of owners of all these records, 0 where each record is its own."""
+    return len({str(user) for part in parts if part.users is not None for user in np.unique(part.users)})
+
+
 def split(table: Table, fraction: float = HELD_OUT, seed: int = 0) -> tuple[Table, Table, str]:
     """Splits off test records, and describes the split.
 
@@ -279,7 +293,7 @@ def split(table: Table, fraction: float = HELD_OUT, seed: int = 0) -> tuple[Tabl
     """
     random = np.random.default_rng(seed)
     users = table.users
-    if users is not None and len(np.unique(users)) >= FEWEST_USERS:
+    if users is not None and owners_hidden(owners_of(table)):
         names = np.unique(users)
         held = random.permutation(names)[: max(1, round(fraction * len(names)))]
         tested = np.isin(users, held)

@@ -199,7 +199,7 @@ def _of_table(
             f"The bounds of {', '.join(read)} were read off the records: a release that no epsilon covers. "
             "Give public ones as bounds = {column: (lower, upper)}."
         )
-    owners = owners_named(train)
+    owners = owners_named(train, held)
     if owners:
         notes.append(f"The names of the {len(owners)} clients are in the scenario and in its reports.")
     return _stored(tables.arrays_of(train, held), notes, (low, high), tuple(read), owners)

@@ -5,23 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from fedprivacy.data.npz import Facts
-from fedprivacy.data.tables import FEWEST_USERS, Table
+from fedprivacy.data.npz import Facts, array, headers
+from fedprivacy.data.tables import Table, owners_hidden, owners_of
 
 _WIDTH = 100
 _NAME = 40  # letters of a client's name
 
 
-def owners_named(train: Table) -> tuple[str, ...]:
-    """Returns the names of the owners of records, where they are few; none where they are people.
+def owners_named(train: Table, test: Table) -> tuple[str, ...]:
+    """Returns the names of the owners who train, where owners are few; none where they are people.
 
     With few owners single records are protected, and who takes part is public.
     """
-    names = () if train.users is None else np.unique(train.users).tolist()
-    return tuple(map(str, names)) if len(names) < FEWEST_USERS else ()
+    if train.users is None or owners_hidden(owners_of(train, test)):
+        return ()
+    return tuple(map(str, np.unique(train.users).tolist()))
+
+
+@lru_cache(maxsize=16)
+def _owners(path: str, stamp: object) -> int:
+    """Returns the number of all owners in a file of this stamp, those of test records included."""
+    there = headers(path)
+    named = [name for name in ("user_train", "user_test") if name in there]
+    return len({str(user) for name in named for user in np.unique(array(path, name)).tolist()})
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,7 @@ class Brought:
     @property
     def of_records(self) -> bool:
         """Whether a record is protected, and not a client: with few clients no client can be hidden."""
-        return self.facts.users is not None and self.facts.users < FEWEST_USERS
+        return self.facts.users is not None and not owners_hidden(_owners(self.path, self.facts.stamp))
 
     @property
     def delta(self) -> float:

@@ -88,7 +88,7 @@ def import_table(
             f"{', '.join(read)}, which were read off the records. Give public limits with "
             f"--bounds {shlex.quote(f'{read[0]}=LOW:HIGH')}."
         )
-    if owners := owners_named(train):
+    if owners := owners_named(train, held):
         notes.append(f"The names of the {len(owners)} clients are in {scenario.name} and in its reports.")
     content = io.BytesIO()
     tables.save(content, tables.arrays_of(train, held))

@@ -129,6 +129,13 @@ def test_of_few_users_each_ones_records_are_split() -> None:
     assert "8 of 40 records" in note
 
 
+@pytest.mark.parametrize(("users", "whole"), [(19, False), (20, True), (21, True)])
+def test_from_twenty_users_on_whole_ones_are_held_out(users: int, whole: bool) -> None:
+    train, test, _ = tables.split(people(users), 0.2)
+    assert tables.owners_hidden(users) == whole
+    assert (not set(train.users) & set(test.users)) == whole
+
+
 def test_a_split_repeats_and_follows_its_seed() -> None:
     first, again, other = (tables.split(people(4), 0.2, seed)[1].positions.tolist() for seed in (0, 0, 1))
     assert first == again != other

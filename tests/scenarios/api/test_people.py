@@ -158,3 +158,12 @@ def test_mistakes_with_tables(patients: pd.DataFrame) -> None:
     assert "no bounds" in message(patients, "sick", bounds={"age": (1, 0)})
     assert "the test records lack it" in message(patients, "sick", test=patients.drop(columns="age"))
     assert "name the columns" in message(patients, patients.sick.to_numpy(), test=patients)
+
+
+@pytest.mark.parametrize(("owners", "unit"), [(19, "example"), (20, "client"), (24, "client")])
+def test_from_twenty_owners_on_clients_are_protected_and_not_named(owners: int, unit: str) -> None:
+    names = np.repeat([f"owner-{at}" for at in range(owners)], 10)
+    table = pd.DataFrame({"age": np.arange(len(names)), "who": names, "sick": np.arange(len(names)) % 2})
+    people = fp.people(table, "sick", users="who", bounds={"age": (0, 500)})
+    assert fp.scenario_for(people).privacy.unit == unit
+    assert ("owner-1" in people.owners) == (unit == "example")

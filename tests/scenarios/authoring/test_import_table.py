@@ -128,3 +128,17 @@ def test_names_from_a_table_are_text_in_the_scenario(tmp_path: Path) -> None:
     table.to_csv(tmp_path / "t.csv", index=False)
     scenario = Scenario.read(imported(tmp_path / "t.csv", label="b", client=None).scenario)
     assert scenario.name == "t"
+
+
+@pytest.mark.parametrize(("owners", "unit"), [(19, "example"), (20, "client"), (24, "client")])
+def test_from_twenty_owners_on_clients_are_protected_and_not_named(
+    tmp_path: Path, owners: int, unit: str
+) -> None:
+    """Of 20 owners 4 are held out: the 16 who train are protected as the 20 would be."""
+    names = [f"owner-{at}" for at in range(owners) for _ in range(10)]
+    table = pd.DataFrame({"age": range(len(names)), "hospital": names, "sick": [0, 1] * (len(names) // 2)})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    result = imported(tmp_path / "t.csv", bounds=["age=0:120"])
+    assert Scenario.read(result.scenario).privacy.unit == unit
+    assert ("owner-1" in result.scenario.read_text()) == (unit == "example")
+    assert any("names of the" in note for note in result.notes) == (unit == "example")
