@@ -206,8 +206,14 @@ def _labels(
                 "Group them into classes first."
             )
         if distinct.min() >= 0 and distinct.max() < 2 * len(distinct):
+            notes.append(
+                f"The number of classes, {int(distinct.max()) + 1}, was read off the labels ({name})."
+            )
             return values.astype(np.int64), (), labelled
-        notes.append(f"The labels ({name}) are numbered from 0 in the order of their values.")
+        notes.append(
+            f"The classes were read off the labels ({name}), and numbered from 0 in the order of their values: "
+            f"{', '.join(f'{value:g}' for value in distinct)}."
+        )
         return (
             np.searchsorted(distinct, values).astype(np.int64),
             tuple(f"{value:g}" for value in distinct),
@@ -387,17 +393,16 @@ def public_bounds(
     width.
     """
     low, high, read = [], [], []
-    for name in table.feature_names:
+    for at, name in enumerate(table.feature_names):
         if name in given:
             least, most = given[name]
-        elif name in table.ranges:
+        elif name in table.ranges and not np.isin(table.x[:, at], (0.0, 1.0)).all():
             least, most = table.ranges[name]
-            if (least, most) not in ((0.0, 1.0), (0.0, 0.0), (1.0, 1.0)):  # yes or no
-                read.append(name)
+            read.append(name)
             step = 10.0 ** math.floor(math.log10(most - least)) if most > least else 1.0
             least, most = math.floor(least / step) * step, math.ceil(most / step) * step
         else:
-            least, most = 0.0, 1.0  # of a category
+            least, most = 0.0, 1.0  # of a category, or of yes and no
         low.append(float(f"{least:.12g}"))
         high.append(float(f"{most if most > least else least + 1:.12g}"))
     return low, high, read

@@ -67,6 +67,7 @@ def test_records_without_a_label_are_left_out_and_counted() -> None:
 def test_numeric_labels(labels: list, expected: list, classes: tuple) -> None:
     result = table(frame(sick=labels), "sick")
     assert (result.y.tolist(), result.classes) == (expected, classes)
+    assert any("read off the labels (sick)" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("kind", ["category", "string", "Int64", "boolean"])
@@ -154,6 +155,16 @@ def test_bounds_are_as_given_or_read_off_and_listed() -> None:
     at = result.feature_names.index("wide")
     assert low[at] <= 1_000_006
     assert high[at] >= 1_000_014
+
+
+def test_bounds_of_zero_and_one_are_read_off_unless_no_other_value_is_there() -> None:
+    """A share may be 0 or 1 by chance; a column of yes and no has these bounds whatever the records are."""
+    result = table(frame(share=[0, 0.5, 1], yes=[1, 1, 1], no=[0, 0, 0], wide=[1, 1.5, 1]), "sick")
+    low, high, read = tables.public_bounds(result, {"age": (0, 120)})
+    assert read == ["share", "wide"]
+    for name in ("share", "yes", "no"):
+        at = result.feature_names.index(name)
+        assert (low[at], high[at]) == (0, 1)
 
 
 def test_bounds_that_are_none_come_at_once() -> None:
