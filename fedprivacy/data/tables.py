@@ -211,7 +211,7 @@ def _labels(
             )
             return values.astype(np.int64), (), labelled
         notes.append(
-            f"The classes were read off the labels ({name}), and numbered from 0 in the order of their values: "
+            f"The classes were read off the labels ({name}), and numbered from 0 by their values: "
             f"{', '.join(f'{value:g}' for value in distinct)}."
         )
         return (

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.data import tables
+from fedprivacy.data import storage, tables
 from fedprivacy.data.npz import Facts, NpzError, facts
 from fedprivacy.data.tables import HELD_OUT, Table, TableError
 from fedprivacy.errors import InputError
+from fedprivacy.io.atomic import replacing
 from scenarios.authoring.brought_data import owners_named
 
 Bounds = Mapping[str, tuple[float, float]]
@@ -52,7 +53,7 @@ class People:
         return self.facts.users or self.facts.records
 
     def save(self, path: str | Path) -> People:
-        """Keeps the records in a file, so that a stored run can be repeated from its record.
+        """Keeps the records in a file that only its owner can read, so that a stored run can be repeated.
 
         Args:
             path: The .npz file to write.
@@ -61,13 +62,14 @@ class People:
             InputError: if it exists or cannot be written.
         """
         target = Path(path)
+        if os.path.lexists(target):
+            raise InputError(f"{target}: already exists. Choose another file.")
         try:
-            with target.open("xb") as stream:
-                stream.write(self.path.read_bytes())
-        except FileExistsError:
-            raise InputError(f"{target}: already exists. Choose another file.") from None
-        except OSError as error:
-            raise InputError(f"{target}: {error.strerror}. Choose another file.") from error
+            with self.path.open("rb") as source, replacing(target, storage.OWNER_ONLY) as stream:
+                shutil.copyfileobj(source, stream)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"{target}: {reason}. Choose another file.") from error
         return People(target, self.notes, False, self.bounds, self.read, self.owners)
 
     def __repr__(self) -> str:
@@ -278,11 +280,17 @@ def _stored(
     owners: tuple[str, ...] = (),
 ) -> People:
     """Writes the arrays to a temporary file that only this user can read; it goes with the object."""
-    folder = _Folder()
-    path = folder.path / "people.npz"
     try:
-        with path.open("xb") as stream:
+        folder = _Folder()
+        path = folder.path / "people.npz"
+        with replacing(path, storage.OWNER_ONLY) as stream:
             tables.save(stream, arrays)
+    except OSError as error:
+        raise InputError(
+            f"{tempfile.gettempdir()}: {error.strerror or error}. It keeps the records while they are used: "
+            "make room, or set TMPDIR to another folder."
+        ) from error
+    try:
         facts(str(path))  # explains what cannot be used
     except NpzError as error:
         raise NpzError("people", error.wrongs) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 import shlex
@@ -10,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedprivacy.data import tables
+from fedprivacy.data import storage, tables
 from fedprivacy.data.npz import facts
 from fedprivacy.errors import InputError
-from fedprivacy.io.atomic import replace_file
+from fedprivacy.io.atomic import replace_file, replacing
 from scenarios.authoring.brought_data import Brought, owners_named
 from scenarios.authoring.new import check_name
 
@@ -90,11 +89,10 @@ def import_table(
         )
     if owners := owners_named(train, held):
         notes.append(f"The names of the {len(owners)} clients are in {scenario.name} and in its reports.")
-    content = io.BytesIO()
-    tables.save(content, tables.arrays_of(train, held))
     try:
         out.mkdir(parents=True, exist_ok=True)
-        replace_file(data, content.getvalue())
+        with replacing(data, storage.OWNER_ONLY) as stream:
+            tables.save(stream, tables.arrays_of(train, held))
         text = Brought(
             name=name,
             path=str(data),
@@ -108,7 +106,7 @@ def import_table(
         replace_file(scenario, text.encode())
     except OSError as error:
         data.unlink(missing_ok=True)
-        raise InputError(f"{out}: {error.strerror}. Choose another folder with --out.") from error
+        raise InputError(f"{out}: {error.strerror or error}. Choose another folder with --out.") from error
     except BaseException:
         data.unlink(missing_ok=True)
         raise

@@ -113,6 +113,34 @@ def test_a_file_of_arrays_is_used_as_it_is(arrays: tuple, tmp_path: Path) -> Non
     assert "Give the path alone" in message(tmp_path / "mine.npz", y)
 
 
+def test_saved_records_are_private_and_whole(
+    arrays: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y, _ = arrays
+    people = fp.people(x, y)
+    assert people.path.stat().st_mode & 0o77 == 0
+    assert people.save(tmp_path / "mine.npz").path.stat().st_mode & 0o77 == 0
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    with pytest.raises(fp.InputError, match="No space left"):
+        people.save(tmp_path / "other.npz")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.npz"]
+    with pytest.raises(fp.InputError, match="No such file"):
+        people.save(tmp_path / "nowhere" / "mine.npz")
+
+
+@pytest.mark.parametrize("where", ["tempfile.mkdtemp", "fedprivacy.data.tables.np.savez"])
+def test_a_full_disk_is_explained(arrays: tuple, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(where, full)
+    assert "set TMPDIR" in message(*arrays[:2])
+
+
 def test_temporary_files_are_private_and_go_with_their_object(arrays: tuple) -> None:
     x, y, _ = arrays
     people = fp.people(x, y)

@@ -54,6 +54,7 @@ def test_the_scenario_is_ready_and_names_what_is_released(hospitals: Path) -> No
         "held out",
     ):
         assert part in notes
+    assert result.data.stat().st_mode & 0o77 == 0  # personal data
     assert result.command == shlex.join(["fedprivacy", "run", str(result.scenario)])
 
 
