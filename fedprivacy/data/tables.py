@@ -12,12 +12,13 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.errors import InputError
+from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.regular_file import read_regular
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ class TableError(InputError):
     """The problems of a table, one on each line."""
 
     several = True
+
+    @classmethod
+    def of(cls, problems: Iterable[str]) -> Self:
+        """Returns the error of these problems; names of columns cannot begin a line of their own."""
+        return cls("\n".join(map(on_one_line, problems)))
 
 
 @dataclass(frozen=True)
@@ -148,7 +154,7 @@ def table(
     if not len(frame):
         problems.append(f"{source}: has no records.")
     if problems:
-        raise TableError("\n".join(problems))
+        raise TableError.of(problems)
     notes: list[str] = []
     y, classes, labelled = _labels(frame[label], label, source, notes)
     frame = frame[labelled]
@@ -173,8 +179,9 @@ def table(
     if not columns and not problems:
         problems.append(f"{source}: no column is left to learn from. Drop fewer columns.")
     if problems:
-        raise TableError("\n".join(problems))
+        raise TableError.of(problems)
     x = np.concatenate(columns, axis=1)
+    notes = [on_one_line(note) for note in notes]
     return Table(x, y, owners, tuple(names), classes, tuple(notes), ranges, np.flatnonzero(labelled))
 
 
@@ -343,7 +350,7 @@ def joined(train: pd.DataFrame, test: pd.DataFrame, source: str) -> pd.DataFrame
         for name in here.columns
         if name not in there.columns
     ]:
-        raise TableError("\n".join(problems))
+        raise TableError.of(problems)
     if train.columns.has_duplicates or test.columns.has_duplicates:
         return train  # `table` reports the names
     return pd.concat([train, test], ignore_index=True)
@@ -365,7 +372,7 @@ def checked_bounds(bounds: Mapping[str, Any], where: str) -> dict[str, tuple[flo
             problems.append(f"{where}: {name}: {pair!r} are no bounds. Give two numbers, the lower first.")
         limits[str(name)] = (low, high)
     if problems:
-        raise TableError("\n".join(problems))
+        raise TableError.of(problems)
     return limits
 
 
@@ -381,7 +388,7 @@ def check_columns(names: Iterable[str], table: Table, where: str) -> None:
         for name in names
         if name not in table.feature_names
     ]:
-        raise TableError("\n".join(problems))
+        raise TableError.of(problems)
 
 
 def public_bounds(

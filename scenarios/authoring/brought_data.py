@@ -11,6 +11,7 @@ import numpy as np
 
 from fedprivacy.data.npz import Facts, array, headers
 from fedprivacy.data.tables import Table, owners_hidden, owners_of
+from fedprivacy.io.escape import on_one_line, printable
 
 _WIDTH = 100
 _NAME = 40  # letters of a client's name
@@ -79,15 +80,16 @@ class Brought:
         return "\n".join([*self._head(), *self._data(), *self._training(), *self._privacy()]) + "\n"
 
     def _head(self) -> list[str]:
-        rows = [f"# Written by `{self.command}`.", ""] if self.command else []
+        rows = [f"# Written by `{on_one_line(self.command)}`.", ""] if self.command else []
         unit = "one record" if self.of_records else "all records of one client"
         rows += [f"name = {_text(self.name)}"]
+        described = on_one_line(self.description)
         about = (
-            f"{self.description} {self.facts.records:,} records of {self.clients:,} clients to train on, "
+            f"{described} {self.facts.records:,} records of {self.clients:,} clients to train on, "
             f"{self.facts.test_records:,} to test on. Protected is {unit}."
         )
         if self.owners:
-            about += f" The clients are {', '.join(name[:_NAME] for name in self.owners)}."
+            about += f" The clients are {', '.join(on_one_line(name[:_NAME]) for name in self.owners)}."
         return [*rows, f"description = {_text(about.strip())}", "seed = 1", ""]
 
     def _data(self) -> list[str]:
@@ -145,12 +147,16 @@ class Brought:
 
 
 def _text(value: str) -> str:
+    """Returns a string of TOML in which each character that acts, or is not seen, is written out."""
     import json
 
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    return "".join(
+        character if printable(character) == character else f"\\U{ord(character):08X}"
+        for character in json.dumps(value, ensure_ascii=False)
+    )
 
 
 def _comment(text: str) -> list[str]:
     import textwrap
 
-    return [f"# {row}" for row in textwrap.wrap(text, _WIDTH)]
+    return [f"# {row}" for row in textwrap.wrap(on_one_line(text), _WIDTH)]

@@ -13,6 +13,7 @@ from fedprivacy.data import storage, tables
 from fedprivacy.data.npz import facts
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replace_file, replacing
+from fedprivacy.io.escape import on_one_line
 from scenarios.authoring.brought_data import Brought, owners_named
 from scenarios.authoring.new import check_name
 
@@ -90,6 +91,7 @@ def import_table(
     if owners := owners_named(train, held):
         notes.append(f"The names of the {len(owners)} clients are in {scenario.name} and in its reports.")
     try:
+        str(data).encode()  # what TOML can hold
         out.mkdir(parents=True, exist_ok=True)
         with replacing(data, storage.OWNER_ONLY) as stream:
             tables.save(stream, tables.arrays_of(train, held))
@@ -104,13 +106,18 @@ def import_table(
             command=_command(path, label, client, test, drop, bounds),
         ).text()
         replace_file(scenario, text.encode())
+    except UnicodeEncodeError:
+        data.unlink(missing_ok=True)
+        raise InputError(f"{out}: not a name in Unicode. Choose another folder with --out.") from None
     except OSError as error:
         data.unlink(missing_ok=True)
         raise InputError(f"{out}: {error.strerror or error}. Choose another folder with --out.") from error
     except BaseException:
         data.unlink(missing_ok=True)
         raise
-    return Imported(data, scenario, tuple(notes), shlex.join(["fedprivacy", "run", str(scenario)]))
+    return Imported(
+        data, scenario, tuple(map(on_one_line, notes)), shlex.join(["fedprivacy", "run", str(scenario)])
+    )
 
 
 def _command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shlex
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fedprivacy.data import tables
 from fedprivacy.errors import InputError
+from fedprivacy.io.escape import printable
 from fedprivacy.scenario import Scenario
 from scenarios.authoring import import_table as module
 from scenarios.authoring.import_table import Imported, import_table
@@ -131,6 +134,37 @@ def test_names_from_a_table_are_text_in_the_scenario(tmp_path: Path) -> None:
     assert scenario.name == "t"
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_scenario_can_be_read_whatever_its_columns_are_called(tmp_path: Path, seed: int) -> None:
+    stream = np.random.default_rng(seed)
+    acting = [*"\n\r\t\"'\\\x7f\x85\u2028\u202e]#=`", "\x1b[2J"]
+    hostile = ["".join(stream.choice([*acting, "a", "é"], 6)) + str(at) for at in range(5)]
+    label, owner, number, text, *_ = hostile
+    folder = tmp_path / f"o{hostile[4]}"
+    table = pd.DataFrame(
+        {
+            label: stream.choice([f"yes\n{number}", "no\x1b"], 60),
+            owner: np.repeat([f"\n[privacy]\nepsilon = 9\u202e{at}" for at in range(3)], 20),
+            number: stream.integers(2, 9, 60),
+            text: stream.choice(['"""\n[data]', "\x00#"], 60),
+        }
+    )
+    folder.mkdir()
+    path = folder / f"{text}.csv"
+    table.to_csv(path, index=False, quoting=csv.QUOTE_ALL)
+    table = tables.read_table(path)  # whose names have become those that CSV can hold
+    names = list(table.columns)
+    result = imported(path, label=names[0], client=names[1], name="hostile", out=folder)
+    scenario = Scenario.read(result.scenario)
+    assert (scenario.name, scenario.privacy.epsilon) == ("hostile", 4)
+    written = result.scenario.read_text()
+    assert printable(written) == written
+    assert all("\n" not in note for note in result.notes)
+    with pytest.raises(InputError) as caught:
+        imported(path, label=names[0], client=names[1], name="other", drop=["\nno"], out=folder)
+    assert len(str(caught.value).splitlines()) == 1
+
+
 @pytest.mark.parametrize(("owners", "unit"), [(19, "example"), (20, "client"), (24, "client")])
 def test_from_twenty_owners_on_clients_are_protected_and_not_named(
     tmp_path: Path, owners: int, unit: str
@@ -143,3 +177,8 @@ def test_from_twenty_owners_on_clients_are_protected_and_not_named(
     assert Scenario.read(result.scenario).privacy.unit == unit
     assert ("owner-1" in result.scenario.read_text()) == (unit == "example")
     assert any("names of the" in note for note in result.notes) == (unit == "example")
+
+
+def test_a_folder_that_toml_cannot_name_is_refused(hospitals: Path) -> None:
+    with pytest.raises(InputError, match="Unicode"):
+        imported(hospitals, out=hospitals.parent / "o\udcff")
