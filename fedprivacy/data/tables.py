@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -145,7 +146,7 @@ def table(
     Raises:
         InputError: with every column that is missing or cannot be used.
     """
-    frame = frame.rename(columns=str)
+    frame, drop = frame.rename(columns=str), [str(name) for name in drop]
     problems = _missing_columns(frame, [label, *([user] if user else []), *drop], source)
     twice = frame.columns[frame.columns.duplicated()]
     problems += [
@@ -176,6 +177,11 @@ def table(
             ranges[name] = (float(part[:, 0].min()), float(part[:, 0].max()))
         columns.append(part)
         names += titles
+    problems += [
+        f"{source}: {name}: two columns would get this name. Rename the one that has it."
+        for name, times in Counter(names).items()
+        if times > 1
+    ]
     if not columns and not problems:
         problems.append(f"{source}: no column is left to learn from. Drop fewer columns.")
     if problems:
@@ -242,9 +248,7 @@ def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArra
     """Returns the numbers of a column, shape (records, columns), and the names of these columns."""
     import pandas as pd
 
-    if pd.api.types.is_bool_dtype(column):
-        return column.to_numpy(dtype=np.float32)[:, None], [name]
-    if pd.api.types.is_numeric_dtype(column):
+    if pd.api.types.is_numeric_dtype(column):  # yes and no too
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         missing = ~np.isfinite(values)
         if (np.abs(values[~missing]) > np.finfo(np.float32).max).any():
@@ -259,8 +263,8 @@ def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArra
         )
         values = np.where(missing, 0.0, values)
         return np.stack([values, missing], axis=1).astype(np.float32), [name, f"{name}=missing"]
-    if pd.api.types.is_datetime64_any_dtype(column):
-        raise InputError(f"{name}: dates. Turn them into numbers, or drop the column ({name}).")
+    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
+        raise InputError(f"{name}: dates or times. Turn them into numbers, or drop the column ({name}).")
     texts = column.astype(object).where(column.notna(), "missing").astype(str)
     categories = sorted(texts.unique())
     if len(categories) > MAX_CATEGORIES:
@@ -320,6 +324,8 @@ def split(table: Table, fraction: float = HELD_OUT, seed: int = 0) -> tuple[Tabl
             rows = random.permutation(np.flatnonzero(owners == owner))
             tested[rows[: round(fraction * len(rows))]] = True
         words = f"{int(tested.sum()):,} of {len(tested):,} records were held out at random to test on."
+        if users is not None and (gone := sorted(set(users[tested]) - set(users[~tested]))):
+            words += f" Not training, since all their records were held out: {', '.join(map(str, gone))}."
     if not tested.any() or tested.all():
         raise InputError(
             f"test = {fraction}: leaves no records to {'train' if tested.all() else 'test'} on. "

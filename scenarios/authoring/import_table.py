@@ -138,7 +138,10 @@ def _options(bounds: Sequence[str], test: str) -> tuple[Mapping[str, tuple[float
     fraction = None
     for text in bounds:
         try:
-            limits |= _limits(text)
+            given = _limits(text)
+            if limits.keys() & given:
+                raise InputError(f"--bounds {text}: this column has bounds already. Give them once.")
+            limits |= given
         except InputError as error:
             problems.append(str(error))
     try:

@@ -41,6 +41,25 @@ def test_missing_numbers_become_zero_with_a_column_that_marks_them() -> None:
     assert any("2 missing values" in note for note in result.notes)
 
 
+def test_missing_answers_of_yes_and_no_are_marked_too() -> None:
+    result = table(
+        frame(smokes=pd.Series([True, None, False], dtype="boolean"), old=[True, False, True]), "sick"
+    )
+    assert result.feature_names[-3:] == ("smokes", "smokes=missing", "old")
+    assert result.x[:, -3:].tolist() == [[1, 0, 1], [0, 1, 0], [0, 0, 1]]
+
+
+def test_names_that_collide_are_refused() -> None:
+    text = message(frame(**{"chol": [1, None, 2], "chol=missing": [1, 2, 3]}), "sick", source="mine.csv")
+    assert text.startswith("mine.csv: chol=missing: two columns would get this name")
+    assert "sex=f: two columns" in message(frame(**{"sex=f": [1, 2, 3]}), "sick")
+
+
+def test_columns_whose_names_are_numbers_can_be_dropped() -> None:
+    result = table(pd.DataFrame({0: [1, 2], 1: [3, 4], "sick": [0, 1]}), "sick", drop=[0])
+    assert result.feature_names == ("1",)
+
+
 def test_missing_texts_are_a_category() -> None:
     assert table(frame(smokes=["a", None, "b"]), "sick").feature_names[-3:] == (
         "smokes=a",
@@ -90,10 +109,11 @@ def test_all_mistakes_come_at_once() -> None:
 
 def test_columns_that_cannot_be_used_come_at_once_with_a_remedy() -> None:
     many = pd.DataFrame({"sick": [0, 1] * 100, "name": [f"n{at}" for at in range(200)], "when": [datetime.datetime(2020, 1, 1)] * 200,
+                         "long": [datetime.timedelta(1)] * 200,
                          "none": [np.nan] * 200, "huge": [1e300] * 200})  # fmt: skip
     text = message(many, "sick")
-    assert len(text.splitlines()) == 4
-    assert all(f"rop the column ({name})" in text for name in ("name", "when", "none", "huge"))
+    assert len(text.splitlines()) == 5
+    assert all(f"rop the column ({name})" in text for name in ("name", "when", "long", "none", "huge"))
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
@@ -140,6 +160,13 @@ def test_from_twenty_users_on_whole_ones_are_held_out(users: int, whole: bool) -
 def test_a_split_repeats_and_follows_its_seed() -> None:
     first, again, other = (tables.split(people(4), 0.2, seed)[1].positions.tolist() for seed in (0, 0, 1))
     assert first == again != other
+
+
+def test_owners_who_do_not_train_are_named() -> None:
+    owners = ["one", *["many"] * 9]
+    whole = table(pd.DataFrame({"x": range(10), "y": [0, 1] * 5, "who": owners}), "y", "who")
+    assert "all their records were held out: one." in tables.split(whole, 0.6)[2]
+    assert "Not training" not in tables.split(whole, 0.2)[2]
 
 
 def test_a_split_that_leaves_nothing_is_refused() -> None:

@@ -92,6 +92,7 @@ def test_without_a_column_of_clients_each_record_is_one(hospitals: Path) -> None
             {"test": "1.5", "bounds": ["age", "age=2:1", "age=0:inf"]},
             ["--test 1.5", "--bounds age:", "--bounds age=2:1", "age=0:inf"],
         ),
+        ({"bounds": ["age=0:100", "age=0:120"]}, ["--bounds age=0:120: this column has bounds already"]),
         ({"bounds": ["aeg=0:1", "b=0:1"]}, ["'aeg'", "'b'", "age"]),
         ({"test": "nowhere.csv"}, ["no such file"]),
         ({"name": "../x"}, ["../x"]),
