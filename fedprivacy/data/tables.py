@@ -334,6 +334,85 @@ def split(table: Table, fraction: float = HELD_OUT, seed: int = 0) -> tuple[Tabl
     return table.rows(np.flatnonzero(~tested)), table.rows(np.flatnonzero(tested)), words
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A table as training and test records, with what was read off them.
+
+    Args:
+        train: The training records.
+        test: The test records.
+        bounds: The lower and upper bound of each column.
+        read: The columns whose bounds were read off the records.
+        notes: Statements on what was read off the records, on missing values and on the split.
+    """
+
+    train: Table
+    test: Table
+    bounds: tuple[list[float], list[float]]
+    read: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def prepared(
+    frame: pd.DataFrame,
+    test: pd.DataFrame | float,
+    *,
+    label: str,
+    user: str | None = None,
+    drop: Sequence[str] = (),
+    bounds: Mapping[str, tuple[float, float]],
+    source: str = "table",
+    option: str = "bounds",
+    seed: int = 0,
+) -> Prepared:
+    """Turns a DataFrame into training and test records and their bounds.
+
+    Args:
+        frame: One row for each record.
+        test: The share to test on, or a table of test records.
+        label: The column of the labels.
+        user: The column that names the owner of each record; None where each record is its own.
+        drop: Columns to leave out.
+        bounds: Public limits of columns.
+        source: The name of the table in messages.
+        option: What gives the bounds, in messages.
+        seed: The seed of the split.
+
+    Raises:
+        InputError: with what is wrong.
+    """
+    records = len(frame)
+    if not isinstance(test, float):
+        frame = joined(frame, test, source)
+    whole = table(frame, label, user, drop, source)
+    notes = list(whole.notes)
+    if isinstance(test, float):
+        train, held, words = split(whole, test, seed)
+        notes.append(words)
+    else:
+        train, held = split_at(whole, records)
+    check_columns(bounds, whole, option)
+    low, high, read = public_bounds(whole, bounds)
+    notes += tested_clients(train, held)
+    return Prepared(train, held, (low, high), tuple(read), tuple(map(on_one_line, notes)))
+
+
+def tested_clients(train: Table, test: Table) -> list[str]:
+    """Returns a note where test records belong to owners who train, or may; none elsewhere."""
+    if train.users is None:
+        return []
+    if test.users is None:
+        whose = "may belong"
+    elif np.isin(test.users, train.users).any():
+        whose = "belong"
+    else:
+        return []
+    return [
+        f"Test records {whose} to clients: accuracy and loss depend on clients' records without any noise. "
+        "The guarantee assumes that the observer is not shown them."
+    ]
+
+
 def split_at(table: Table, records: int) -> tuple[Table, Table]:
     """Splits a table of two joined ones into the records before and from this row of the DataFrame on."""
     first = table.positions < records

@@ -19,7 +19,7 @@ from fedprivacy.data.npz import Facts, NpzError, facts
 from fedprivacy.data.tables import HELD_OUT, Table, TableError
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replacing
-from scenarios.authoring.brought_data import owners_named
+from scenarios.authoring.brought_data import notes_on, owners_named
 
 Bounds = Mapping[str, tuple[float, float]]
 
@@ -178,33 +178,26 @@ def _of_table(
 ) -> People:
     frame = frame.reset_index(drop=True)
     tested = _frame(test)
-    records = len(frame)
     limits = tables.checked_bounds(bounds, "bounds")
-    if tested is not None:
-        if not isinstance(y, str) or (users is not None and not isinstance(users, str)):
-            raise InputError(f"{source}: with a table of test records name the columns y and users.")
-        frame = tables.joined(frame, tested, source)
+    if tested is not None and not (isinstance(y, str) and isinstance(users, str | None)):
+        raise InputError(f"{source}: with a table of test records name the columns y and users.")
     frame, y = _with_column(frame, y, "label", f"{source}: y")
     if users is not None:
         frame, users = _with_column(frame, users, "user", f"{source}: users")
-    whole = tables.table(frame, y, users, drop, source)
-    notes = list(whole.notes)
-    if tested is not None:
-        train, held = tables.split_at(whole, records)
-    else:
-        train, held, note = tables.split(whole, _fraction(test), seed)
-        notes.append(note)
-    tables.check_columns(limits, whole, f"{source}: bounds")
-    low, high, read = tables.public_bounds(whole, limits)
-    if read:
-        notes.append(
-            f"The bounds of {', '.join(read)} were read off the records: a release that no epsilon covers. "
-            "Give public ones as bounds = {column: (lower, upper)}."
-        )
-    owners = owners_named(train, held)
-    if owners:
-        notes.append(f"The names of the {len(owners)} clients are in the scenario and in its reports.")
-    return _stored(tables.arrays_of(train, held), notes, (low, high), tuple(read), owners)
+    made = tables.prepared(
+        frame,
+        _fraction(test) if tested is None else tested,
+        label=y,
+        user=users,
+        drop=drop,
+        bounds=limits,
+        source=source,
+        option=f"{source}: bounds",
+        seed=seed,
+    )
+    notes = notes_on(made, "the scenario", "Give public ones as bounds = {column: (lower, upper)}.")
+    owners = owners_named(made.train, made.test)
+    return _stored(tables.arrays_of(made.train, made.test), notes, made.bounds, made.read, owners)
 
 
 def _with_column(frame: Any, values: Any, name: str, where: str) -> tuple[Any, str]:
@@ -231,6 +224,7 @@ def _of_arrays(x: Any, y: Any, users: Any, test: Any, seed: int) -> People:
         whole = _plain_table(x, y, users, _class_names(y))
         train, held, note = tables.split(whole, _fraction(test), seed)
         notes = [note]
+    notes += tables.tested_clients(train, held)
     arrays = tables.arrays_of(train, held)
     del arrays["feature_names"]
     return _stored(arrays, notes)

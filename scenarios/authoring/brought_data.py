@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from fedprivacy.data.npz import Facts, array, headers
-from fedprivacy.data.tables import Table, owners_hidden, owners_of
+from fedprivacy.data.tables import Prepared, Table, owners_hidden, owners_of
 from fedprivacy.io.escape import on_one_line, printable
 
 _WIDTH = 100
@@ -25,6 +25,30 @@ def owners_named(train: Table, test: Table) -> tuple[str, ...]:
     if train.users is None or owners_hidden(owners_of(train, test)):
         return ()
     return tuple(map(str, np.unique(train.users).tolist()))
+
+
+def notes_on(made: Prepared, scenario: str, remedy: str) -> tuple[str, ...]:
+    """Returns what the user of a table has to know of the scenario that is made from it.
+
+    Args:
+        made: The table.
+        scenario: What the scenario is called.
+        remedy: How to give public bounds.
+    """
+    notes = list(made.notes)
+    if made.read:
+        notes.append(
+            f"The bounds of {', '.join(made.read)} were read off the records: a release that no epsilon "
+            f"covers, to everyone who sees {scenario}. {remedy}"
+        )
+    if owners := owners_named(made.train, made.test):
+        names = (
+            "The name of the only client is"
+            if len(owners) == 1
+            else f"The names of the {len(owners)} clients are"
+        )
+        notes.append(f"{names} in {scenario} and in its reports.")
+    return tuple(map(on_one_line, notes))
 
 
 @lru_cache(maxsize=16)

@@ -13,8 +13,7 @@ from fedprivacy.data import storage, tables
 from fedprivacy.data.npz import facts
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replace_file, replacing
-from fedprivacy.io.escape import on_one_line
-from scenarios.authoring.brought_data import Brought, owners_named
+from scenarios.authoring.brought_data import Brought, notes_on, owners_named
 from scenarios.authoring.new import check_name
 
 _BOUND = re.compile(r"(.+)=([^:=]+):([^:=]+)")
@@ -70,38 +69,30 @@ def import_table(
         raise InputError(f"{there[0]}: already exists. Choose another --name, or another folder with --out.")
     limits, fraction = _options(bounds, test)
     frame = tables.read_table(path)
-    records = len(frame)
-    if fraction is None:
-        frame = tables.joined(frame, tables.read_table(test), str(path))
-    whole = tables.table(frame, label, client, drop, str(path))
-    notes = list(whole.notes)
-    if fraction is None:
-        train, held = tables.split_at(whole, records)
-    else:
-        train, held, note = tables.split(whole, fraction)
-        notes.append(note)
-    tables.check_columns(limits, whole, "--bounds")
-    low, high, read = tables.public_bounds(whole, limits)
-    if read:
-        notes.append(
-            f"Released to everyone who sees {scenario.name}, and covered by no epsilon: the bounds of "
-            f"{', '.join(read)}, which were read off the records. Give public limits with "
-            f"--bounds {shlex.quote(f'{read[0]}=LOW:HIGH')}."
-        )
-    if owners := owners_named(train, held):
-        notes.append(f"The names of the {len(owners)} clients are in {scenario.name} and in its reports.")
+    made = tables.prepared(
+        frame,
+        tables.read_table(test) if fraction is None else fraction,
+        label=label,
+        user=client,
+        drop=drop,
+        bounds=limits,
+        source=str(path),
+        option="--bounds",
+    )
+    remedy = f"--bounds {shlex.quote(f'{made.read[0]}=LOW:HIGH')}" if made.read else ""
+    notes = notes_on(made, scenario.name, f"Give public limits with {remedy}.")
     try:
         str(data).encode()  # what TOML can hold
         out.mkdir(parents=True, exist_ok=True)
         with replacing(data, storage.OWNER_ONLY) as stream:
-            tables.save(stream, tables.arrays_of(train, held))
+            tables.save(stream, tables.arrays_of(made.train, made.test))
         text = Brought(
             name=name,
             path=str(data),
             facts=facts(str(data)),
-            bounds=(low, high),
-            read=read,
-            owners=owners,
+            bounds=made.bounds,
+            read=made.read,
+            owners=owners_named(made.train, made.test),
             description=f"The table {path.name}.",
             command=_command(path, label, client, test, drop, bounds),
         ).text()
@@ -115,9 +106,7 @@ def import_table(
     except BaseException:
         data.unlink(missing_ok=True)
         raise
-    return Imported(
-        data, scenario, tuple(map(on_one_line, notes)), shlex.join(["fedprivacy", "run", str(scenario)])
-    )
+    return Imported(data, scenario, notes, shlex.join(["fedprivacy", "run", str(scenario)]))
 
 
 def _command(

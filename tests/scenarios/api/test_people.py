@@ -40,6 +40,20 @@ def test_arrays_with_test_records(arrays: tuple) -> None:
     assert "user_test" in content
 
 
+def test_test_records_of_clients_are_reported(arrays: tuple) -> None:
+    x, y, users = arrays
+    text = "accuracy and loss depend on clients' records"
+    assert f"belong to clients: {text}" in repr(fp.people(x, y, users=users, test=(x, y, users)))
+    assert f"may belong to clients: {text}" in repr(fp.people(x, y, users=users, test=(x, y)))
+    others = np.char.add("other-", users.astype(str))
+    for people in (
+        fp.people(x, y, users=users, test=(x, y, others)),
+        fp.people(x, y, users=users),
+        fp.people(x, y),
+    ):
+        assert text not in repr(people)
+
+
 def test_text_labels_mean_the_same_in_both_parts() -> None:
     x = np.eye(4)
     content = loaded(fp.people(x, ["a", "b", "c", "a"], test=(x[:2], ["c", "b"])))

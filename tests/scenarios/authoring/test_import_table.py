@@ -55,6 +55,8 @@ def test_the_scenario_is_ready_and_names_what_is_released(hospitals: Path) -> No
         "missing values became 0",
         "bounds of age, chol",
         "held out",
+        "Test records belong to clients",
+        "names of the 4 clients",
     ):
         assert part in notes
     assert result.data.stat().st_mode & 0o77 == 0  # personal data
@@ -76,6 +78,23 @@ def test_a_file_of_test_records(hospitals: Path) -> None:
     result = imported(hospitals.parent / "train.csv", test=str(hospitals.parent / "test.csv"))
     with np.load(result.data) as content:
         assert (len(content["y_train"]), len(content["y_test"])) == (100, 20)
+
+
+def test_test_records_of_other_owners_are_not_the_clients(hospitals: Path) -> None:
+    table = pd.read_csv(hospitals)
+    last = table.hospital == "Graz"
+    table[~last].to_csv(hospitals.parent / "train.csv", index=False)
+    table[last].to_csv(hospitals.parent / "test.csv", index=False)
+    result = imported(hospitals.parent / "train.csv", test=str(hospitals.parent / "test.csv"))
+    assert not any("Test records" in note for note in result.notes)
+    assert "Graz" not in result.scenario.read_text()
+
+
+def test_one_client_is_named_in_the_singular(hospitals: Path) -> None:
+    table = pd.read_csv(hospitals)
+    table[table.hospital == "Graz"].to_csv(hospitals.parent / "one.csv", index=False)
+    notes = imported(hospitals.parent / "one.csv").notes
+    assert any("The name of the only client is in one.toml" in note for note in notes)
 
 
 def test_without_a_column_of_clients_each_record_is_one(hospitals: Path) -> None:
