@@ -70,7 +70,7 @@ def file(source: TableSource) -> str:
 
 def _parts(source: TableSource) -> tuple[tables.Table, tables.Table]:
     """The training records and the test records."""
-    made = tables.prepared(
+    parts = tables.prepared(
         tables.read_table(source.path),
         source.held_out if source.test is None else tables.read_table(source.test),
         label=source.label,
@@ -79,7 +79,7 @@ def _parts(source: TableSource) -> tuple[tables.Table, tables.Table]:
         bounds={},
         source=source.path,
     )
-    return made.train, made.test
+    return parts.train, parts.test
 
 
 def _stamp(path: str) -> object:

@@ -184,7 +184,7 @@ def _of_table(
     frame, y = _with_column(frame, y, "label", f"{source}: y")
     if users is not None:
         frame, users = _with_column(frame, users, "user", f"{source}: users")
-    made = tables.prepared(
+    parts = tables.prepared(
         frame,
         _fraction(test) if tested is None else tested,
         label=y,
@@ -195,9 +195,9 @@ def _of_table(
         option=f"{source}: bounds",
         seed=seed,
     )
-    notes = notes_on(made, "the scenario", "Give public ones as bounds = {column: (lower, upper)}.")
-    owners = owners_named(made.train, made.test)
-    return _stored(tables.arrays_of(made.train, made.test), notes, made.bounds, made.read, owners)
+    notes = notes_on(parts, "the scenario", "Give public ones as bounds = {column: (lower, upper)}.")
+    owners = owners_named(parts.train, parts.test)
+    return _stored(tables.arrays_of(parts.train, parts.test), notes, parts.bounds, parts.read, owners)
 
 
 def _with_column(frame: Any, values: Any, name: str, where: str) -> tuple[Any, str]:

@@ -27,21 +27,21 @@ def owners_named(train: Table, test: Table) -> tuple[str, ...]:
     return tuple(map(str, np.unique(train.users).tolist()))
 
 
-def notes_on(made: Prepared, scenario: str, remedy: str) -> tuple[str, ...]:
+def notes_on(parts: Prepared, scenario: str, remedy: str) -> tuple[str, ...]:
     """Returns what the user of a table has to know of the scenario that is made from it.
 
     Args:
-        made: The table.
+        parts: The table.
         scenario: What the scenario is called.
         remedy: How to give public bounds.
     """
-    notes = list(made.notes)
-    if made.read:
+    notes = list(parts.notes)
+    if parts.read:
         notes.append(
-            f"The bounds of {', '.join(made.read)} were read off the records: a release that no epsilon "
+            f"The bounds of {', '.join(parts.read)} were read off the records: a release that no epsilon "
             f"covers, to everyone who sees {scenario}. {remedy}"
         )
-    if owners := owners_named(made.train, made.test):
+    if owners := owners_named(parts.train, parts.test):
         names = (
             "The name of the only client is"
             if len(owners) == 1

@@ -69,7 +69,7 @@ def import_table(
         raise InputError(f"{there[0]}: already exists. Choose another --name, or another folder with --out.")
     limits, fraction = _options(bounds, test)
     frame = tables.read_table(path)
-    made = tables.prepared(
+    parts = tables.prepared(
         frame,
         tables.read_table(test) if fraction is None else fraction,
         label=label,
@@ -79,20 +79,20 @@ def import_table(
         source=str(path),
         option="--bounds",
     )
-    remedy = f"--bounds {shlex.quote(f'{made.read[0]}=LOW:HIGH')}" if made.read else ""
-    notes = notes_on(made, scenario.name, f"Give public limits with {remedy}.")
+    remedy = f"--bounds {shlex.quote(f'{parts.read[0]}=LOW:HIGH')}" if parts.read else ""
+    notes = notes_on(parts, scenario.name, f"Give public limits with {remedy}.")
     try:
         str(data).encode()  # what TOML can hold
         out.mkdir(parents=True, exist_ok=True)
         with replacing(data, storage.OWNER_ONLY) as stream:
-            tables.save(stream, tables.arrays_of(made.train, made.test))
+            tables.save(stream, tables.arrays_of(parts.train, parts.test))
         text = Brought(
             name=name,
             path=str(data),
             facts=facts(str(data)),
-            bounds=made.bounds,
-            read=made.read,
-            owners=owners_named(made.train, made.test),
+            bounds=parts.bounds,
+            read=parts.read,
+            owners=owners_named(parts.train, parts.test),
             description=f"The table {path.name}.",
             command=_command(path, label, client, test, drop, bounds),
         ).text()
