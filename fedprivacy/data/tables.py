@@ -248,6 +248,8 @@ def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArra
     """Returns the numbers of a column, shape (records, columns), and the names of these columns."""
     import pandas as pd
 
+    if pd.api.types.is_complex_dtype(column):
+        raise InputError(f"{name}: complex numbers. Drop the column ({name}).")
     if pd.api.types.is_numeric_dtype(column):  # yes and no too
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         missing = ~np.isfinite(values)

@@ -109,11 +109,13 @@ def test_all_mistakes_come_at_once() -> None:
 
 def test_columns_that_cannot_be_used_come_at_once_with_a_remedy() -> None:
     many = pd.DataFrame({"sick": [0, 1] * 100, "name": [f"n{at}" for at in range(200)], "when": [datetime.datetime(2020, 1, 1)] * 200,
-                         "long": [datetime.timedelta(1)] * 200,
+                         "long": [datetime.timedelta(1)] * 200, "complex": [1j] * 200,
                          "none": [np.nan] * 200, "huge": [1e300] * 200})  # fmt: skip
     text = message(many, "sick")
-    assert len(text.splitlines()) == 5
-    assert all(f"rop the column ({name})" in text for name in ("name", "when", "long", "none", "huge"))
+    assert len(text.splitlines()) == 6
+    assert all(
+        f"rop the column ({name})" in text for name in ("name", "when", "long", "complex", "none", "huge")
+    )
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
