@@ -16,7 +16,7 @@ from fedprivacy.data.source import SourceError
 from fedprivacy.errors import Finding, InputError
 from fedprivacy.io.atomic import replacing
 
-VERSION = 1  # of how files are made
+VERSION = 2  # of how files are made
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,16 @@ def file(source: TableSource) -> str:
 
 def _parts(source: TableSource) -> tuple[tables.Table, tables.Table]:
     """The training records and the test records."""
-    frame = tables.read_table(source.path)
-    if source.test is None:
-        whole = tables.table(frame, source.label, source.user, source.drop, source.path)
-        train, held, _ = tables.split(whole, source.held_out)
-        return train, held
-    records = len(frame)
-    frame = tables.joined(frame, tables.read_table(source.test), source.path)
-    return tables.split_at(tables.table(frame, source.label, source.user, source.drop, source.path), records)
+    parts = tables.prepared(
+        tables.read_table(source.path),
+        source.held_out if source.test is None else tables.read_table(source.test),
+        label=source.label,
+        user=source.user,
+        drop=source.drop,
+        bounds={},
+        source=source.path,
+    )
+    return parts.train, parts.test
 
 
 def _stamp(path: str) -> object:

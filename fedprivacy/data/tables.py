@@ -8,15 +8,18 @@ a note, because no epsilon covers it.
 from __future__ import annotations
 
 import math
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.errors import InputError
+from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.regular_file import read_regular
 
 if TYPE_CHECKING:
@@ -33,6 +36,11 @@ class TableError(InputError):
     """The problems of a table, one on each line."""
 
     several = True
+
+    @classmethod
+    def of(cls, problems: Iterable[str]) -> Self:
+        """Returns the error of these problems; names of columns cannot begin a line of their own."""
+        return cls("\n".join(map(on_one_line, problems)))
 
 
 @dataclass(frozen=True)
@@ -89,7 +97,16 @@ def read_table(path: str | Path) -> pd.DataFrame:
     try:
         if file.suffix.lower() == ".parquet":
             return pd.read_parquet(content)
-        return pd.read_csv(content, sep="\t" if file.suffix.lower() == ".tsv" else ",", low_memory=False)
+        separator = "\t" if file.suffix.lower() == ".tsv" else ","
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            # Without it the first column of rows that end in a separator would become their index.
+            return pd.read_csv(content, sep=separator, low_memory=False, index_col=False)
+    except pd.errors.ParserWarning:
+        raise InputError(
+            f"{file}: line {_longer_row(content, separator)}: more fields than the first line has names. "
+            "Name each column."
+        ) from None
     except ImportError:
         raise InputError(
             f"{file}: pyarrow is needed to read Parquet. Install it with: pip install 'fedprivacy[parquet]'"
@@ -97,6 +114,21 @@ def read_table(path: str | Path) -> pd.DataFrame:
     except Exception as error:  # each format has errors of its own
         reason = str(error).strip().split("\n")[0]
         raise InputError(f"{file}: damaged, or not a table: {reason}. Save it again as CSV.") from None
+
+
+def _longer_row(content: IO[bytes], separator: str) -> str:
+    """Returns the number of the line of the first row that has values beyond the last name."""
+    import csv
+    import io
+
+    content.seek(0)
+    rows = csv.reader(io.TextIOWrapper(content, "utf-8", newline=""), delimiter=separator)
+    width = 0
+    for row in rows:
+        if width and any(row[width:]):
+            return str(rows.line_num)
+        width = width or len(row)
+    return "?"
 
 
 def table(
@@ -114,7 +146,7 @@ def table(
     Raises:
         InputError: with every column that is missing or cannot be used.
     """
-    frame = frame.rename(columns=str)
+    frame, drop = frame.rename(columns=str), [str(name) for name in drop]
     problems = _missing_columns(frame, [label, *([user] if user else []), *drop], source)
     twice = frame.columns[frame.columns.duplicated()]
     problems += [
@@ -123,7 +155,7 @@ def table(
     if not len(frame):
         problems.append(f"{source}: has no records.")
     if problems:
-        raise TableError("\n".join(problems))
+        raise TableError.of(problems)
     notes: list[str] = []
     y, classes, labelled = _labels(frame[label], label, source, notes)
     frame = frame[labelled]
@@ -145,11 +177,17 @@ def table(
             ranges[name] = (float(part[:, 0].min()), float(part[:, 0].max()))
         columns.append(part)
         names += titles
+    problems += [
+        f"{source}: {name}: two columns would get this name. Rename the one that has it."
+        for name, times in Counter(names).items()
+        if times > 1
+    ]
     if not columns and not problems:
         problems.append(f"{source}: no column is left to learn from. Drop fewer columns.")
     if problems:
-        raise TableError("\n".join(problems))
+        raise TableError.of(problems)
     x = np.concatenate(columns, axis=1)
+    notes = [on_one_line(note) for note in notes]
     return Table(x, y, owners, tuple(names), classes, tuple(notes), ranges, np.flatnonzero(labelled))
 
 
@@ -181,8 +219,14 @@ def _labels(
                 "Group them into classes first."
             )
         if distinct.min() >= 0 and distinct.max() < 2 * len(distinct):
+            notes.append(
+                f"The number of classes, {int(distinct.max()) + 1}, was read off the labels ({name})."
+            )
             return values.astype(np.int64), (), labelled
-        notes.append(f"The labels ({name}) are numbered from 0 in the order of their values.")
+        notes.append(
+            f"The classes were read off the labels ({name}), and numbered from 0 by their values: "
+            f"{', '.join(f'{value:g}' for value in distinct)}."
+        )
         return (
             np.searchsorted(distinct, values).astype(np.int64),
             tuple(f"{value:g}" for value in distinct),
@@ -204,9 +248,9 @@ def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArra
     """Returns the numbers of a column, shape (records, columns), and the names of these columns."""
     import pandas as pd
 
-    if pd.api.types.is_bool_dtype(column):
-        return column.to_numpy(dtype=np.float32)[:, None], [name]
-    if pd.api.types.is_numeric_dtype(column):
+    if pd.api.types.is_complex_dtype(column):
+        raise InputError(f"{name}: complex numbers. Drop the column ({name}).")
+    if pd.api.types.is_numeric_dtype(column):  # yes and no too
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         missing = ~np.isfinite(values)
         if (np.abs(values[~missing]) > np.finfo(np.float32).max).any():
@@ -221,8 +265,8 @@ def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArra
         )
         values = np.where(missing, 0.0, values)
         return np.stack([values, missing], axis=1).astype(np.float32), [name, f"{name}=missing"]
-    if pd.api.types.is_datetime64_any_dtype(column):
-        raise InputError(f"{name}: dates. Turn them into numbers, or drop the column ({name}).")
+    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
+        raise InputError(f"{name}: dates or times. Turn them into numbers, or drop the column ({name}).")
     texts = column.astype(object).where(column.notna(), "missing").astype(str)
     categories = sorted(texts.unique())
     if len(categories) > MAX_CATEGORIES:
@@ -236,6 +280,20 @@ def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArra
         np.stack([shown == category for category in categories], axis=1).astype(np.float32),
         [f"{name}={category}" for category in categories],
     )
+
+
+def owners_hidden(owners: int) -> bool:
+    """Whether clients are protected, and not single records: there are enough owners for one to be hidden.
+
+    Args:
+        owners: The number of all owners, those of test records included: the split and the unit agree by it.
+    """
+    return owners >= FEWEST_USERS
+
+
+def owners_of(*parts: Table) -> int:
+    """Returns the number of owners of all these records, 0 where each record is its own."""
+    return len({str(user) for part in parts if part.users is not None for user in np.unique(part.users)})
 
 
 def split(table: Table, fraction: float = HELD_OUT, seed: int = 0) -> tuple[Table, Table, str]:
@@ -254,7 +312,7 @@ def split(table: Table, fraction: float = HELD_OUT, seed: int = 0) -> tuple[Tabl
     """
     random = np.random.default_rng(seed)
     users = table.users
-    if users is not None and len(np.unique(users)) >= FEWEST_USERS:
+    if users is not None and owners_hidden(owners_of(table)):
         names = np.unique(users)
         held = random.permutation(names)[: max(1, round(fraction * len(names)))]
         tested = np.isin(users, held)
@@ -268,12 +326,93 @@ def split(table: Table, fraction: float = HELD_OUT, seed: int = 0) -> tuple[Tabl
             rows = random.permutation(np.flatnonzero(owners == owner))
             tested[rows[: round(fraction * len(rows))]] = True
         words = f"{int(tested.sum()):,} of {len(tested):,} records were held out at random to test on."
+        if users is not None and (gone := sorted(set(users[tested]) - set(users[~tested]))):
+            words += f" Not training, since all their records were held out: {', '.join(map(str, gone))}."
     if not tested.any() or tested.all():
         raise InputError(
             f"test = {fraction}: leaves no records to {'train' if tested.all() else 'test'} on. "
             "Choose another share, or give test records."
         )
     return table.rows(np.flatnonzero(~tested)), table.rows(np.flatnonzero(tested)), words
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table as training and test records, with what was read off them.
+
+    Args:
+        train: The training records.
+        test: The test records.
+        bounds: The lower and upper bound of each column.
+        read: The columns whose bounds were read off the records.
+        notes: Statements on what was read off the records, on missing values and on the split.
+    """
+
+    train: Table
+    test: Table
+    bounds: tuple[list[float], list[float]]
+    read: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def prepared(
+    frame: pd.DataFrame,
+    test: pd.DataFrame | float,
+    *,
+    label: str,
+    user: str | None = None,
+    drop: Sequence[str] = (),
+    bounds: Mapping[str, tuple[float, float]],
+    source: str = "table",
+    option: str = "bounds",
+    seed: int = 0,
+) -> Prepared:
+    """Turns a DataFrame into training and test records and their bounds.
+
+    Args:
+        frame: One row for each record.
+        test: The share to test on, or a table of test records.
+        label: The column of the labels.
+        user: The column that names the owner of each record; None where each record is its own.
+        drop: Columns to leave out.
+        bounds: Public limits of columns.
+        source: The name of the table in messages.
+        option: What gives the bounds, in messages.
+        seed: The seed of the split.
+
+    Raises:
+        InputError: with what is wrong.
+    """
+    records = len(frame)
+    if not isinstance(test, float):
+        frame = joined(frame, test, source)
+    whole = table(frame, label, user, drop, source)
+    notes = list(whole.notes)
+    if isinstance(test, float):
+        train, held, words = split(whole, test, seed)
+        notes.append(words)
+    else:
+        train, held = split_at(whole, records)
+    check_columns(bounds, whole, option)
+    low, high, read = public_bounds(whole, bounds)
+    notes += tested_clients(train, held)
+    return Prepared(train, held, (low, high), tuple(read), tuple(map(on_one_line, notes)))
+
+
+def tested_clients(train: Table, test: Table) -> list[str]:
+    """Returns a note where test records belong to owners who train, or may; none elsewhere."""
+    if train.users is None:
+        return []
+    if test.users is None:
+        whose = "may belong"
+    elif np.isin(test.users, train.users).any():
+        whose = "belong"
+    else:
+        return []
+    return [
+        f"Test records {whose} to clients: accuracy and loss depend on clients' records without any noise. "
+        "The guarantee assumes that the observer is not shown them."
+    ]
 
 
 def split_at(table: Table, records: int) -> tuple[Table, Table]:
@@ -298,7 +437,7 @@ def joined(train: pd.DataFrame, test: pd.DataFrame, source: str) -> pd.DataFrame
         for name in here.columns
         if name not in there.columns
     ]:
-        raise TableError("\n".join(problems))
+        raise TableError.of(problems)
     if train.columns.has_duplicates or test.columns.has_duplicates:
         return train  # `table` reports the names
     return pd.concat([train, test], ignore_index=True)
@@ -320,7 +459,7 @@ def checked_bounds(bounds: Mapping[str, Any], where: str) -> dict[str, tuple[flo
             problems.append(f"{where}: {name}: {pair!r} are no bounds. Give two numbers, the lower first.")
         limits[str(name)] = (low, high)
     if problems:
-        raise TableError("\n".join(problems))
+        raise TableError.of(problems)
     return limits
 
 
@@ -336,7 +475,7 @@ def check_columns(names: Iterable[str], table: Table, where: str) -> None:
         for name in names
         if name not in table.feature_names
     ]:
-        raise TableError("\n".join(problems))
+        raise TableError.of(problems)
 
 
 def public_bounds(
@@ -348,17 +487,16 @@ def public_bounds(
     width.
     """
     low, high, read = [], [], []
-    for name in table.feature_names:
+    for at, name in enumerate(table.feature_names):
         if name in given:
             least, most = given[name]
-        elif name in table.ranges:
+        elif name in table.ranges and not np.isin(table.x[:, at], (0.0, 1.0)).all():
             least, most = table.ranges[name]
-            if (least, most) not in ((0.0, 1.0), (0.0, 0.0), (1.0, 1.0)):  # yes or no
-                read.append(name)
+            read.append(name)
             step = 10.0 ** math.floor(math.log10(most - least)) if most > least else 1.0
             least, most = math.floor(least / step) * step, math.ceil(most / step) * step
         else:
-            least, most = 0.0, 1.0  # of a category
+            least, most = 0.0, 1.0  # of a category, or of yes and no
         low.append(float(f"{least:.12g}"))
         high.append(float(f"{most if most > least else least + 1:.12g}"))
     return low, high, read

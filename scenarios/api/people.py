@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.data import tables
+from fedprivacy.data import storage, tables
 from fedprivacy.data.npz import Facts, NpzError, facts
 from fedprivacy.data.tables import HELD_OUT, Table, TableError
 from fedprivacy.errors import InputError
-from scenarios.authoring.brought_data import owners_named
+from fedprivacy.io.atomic import replacing
+from scenarios.authoring.brought_data import notes_on, owners_named
 
 Bounds = Mapping[str, tuple[float, float]]
 
@@ -52,7 +53,7 @@ class People:
         return self.facts.users or self.facts.records
 
     def save(self, path: str | Path) -> People:
-        """Keeps the records in a file, so that a stored run can be repeated from its record.
+        """Keeps the records in a file that only its owner can read, so that a stored run can be repeated.
 
         Args:
             path: The .npz file to write.
@@ -61,13 +62,14 @@ class People:
             InputError: if it exists or cannot be written.
         """
         target = Path(path)
+        if os.path.lexists(target):
+            raise InputError(f"{target}: already exists. Choose another file.")
         try:
-            with target.open("xb") as stream:
-                stream.write(self.path.read_bytes())
-        except FileExistsError:
-            raise InputError(f"{target}: already exists. Choose another file.") from None
-        except OSError as error:
-            raise InputError(f"{target}: {error.strerror}. Choose another file.") from error
+            with self.path.open("rb") as source, replacing(target, storage.OWNER_ONLY) as stream:
+                shutil.copyfileobj(source, stream)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"{target}: {reason}. Choose another file.") from error
         return People(target, self.notes, False, self.bounds, self.read, self.owners)
 
     def __repr__(self) -> str:
@@ -176,33 +178,26 @@ def _of_table(
 ) -> People:
     frame = frame.reset_index(drop=True)
     tested = _frame(test)
-    records = len(frame)
     limits = tables.checked_bounds(bounds, "bounds")
-    if tested is not None:
-        if not isinstance(y, str) or (users is not None and not isinstance(users, str)):
-            raise InputError(f"{source}: with a table of test records name the columns y and users.")
-        frame = tables.joined(frame, tested, source)
+    if tested is not None and not (isinstance(y, str) and isinstance(users, str | None)):
+        raise InputError(f"{source}: with a table of test records name the columns y and users.")
     frame, y = _with_column(frame, y, "label", f"{source}: y")
     if users is not None:
         frame, users = _with_column(frame, users, "user", f"{source}: users")
-    whole = tables.table(frame, y, users, drop, source)
-    notes = list(whole.notes)
-    if tested is not None:
-        train, held = tables.split_at(whole, records)
-    else:
-        train, held, note = tables.split(whole, _fraction(test), seed)
-        notes.append(note)
-    tables.check_columns(limits, whole, f"{source}: bounds")
-    low, high, read = tables.public_bounds(whole, limits)
-    if read:
-        notes.append(
-            f"The bounds of {', '.join(read)} were read off the records: a release that no epsilon covers. "
-            "Give public ones as bounds = {column: (lower, upper)}."
-        )
-    owners = owners_named(train)
-    if owners:
-        notes.append(f"The names of the {len(owners)} clients are in the scenario and in its reports.")
-    return _stored(tables.arrays_of(train, held), notes, (low, high), tuple(read), owners)
+    parts = tables.prepared(
+        frame,
+        _fraction(test) if tested is None else tested,
+        label=y,
+        user=users,
+        drop=drop,
+        bounds=limits,
+        source=source,
+        option=f"{source}: bounds",
+        seed=seed,
+    )
+    notes = notes_on(parts, "the scenario", "Give public ones as bounds = {column: (lower, upper)}.")
+    owners = owners_named(parts.train, parts.test)
+    return _stored(tables.arrays_of(parts.train, parts.test), notes, parts.bounds, parts.read, owners)
 
 
 def _with_column(frame: Any, values: Any, name: str, where: str) -> tuple[Any, str]:
@@ -229,6 +224,7 @@ def _of_arrays(x: Any, y: Any, users: Any, test: Any, seed: int) -> People:
         whole = _plain_table(x, y, users, _class_names(y))
         train, held, note = tables.split(whole, _fraction(test), seed)
         notes = [note]
+    notes += tables.tested_clients(train, held)
     arrays = tables.arrays_of(train, held)
     del arrays["feature_names"]
     return _stored(arrays, notes)
@@ -278,11 +274,17 @@ def _stored(
     owners: tuple[str, ...] = (),
 ) -> People:
     """Writes the arrays to a temporary file that only this user can read; it goes with the object."""
-    folder = _Folder()
-    path = folder.path / "people.npz"
     try:
-        with path.open("xb") as stream:
+        folder = _Folder()
+        path = folder.path / "people.npz"
+        with replacing(path, storage.OWNER_ONLY) as stream:
             tables.save(stream, arrays)
+    except OSError as error:
+        raise InputError(
+            f"{tempfile.gettempdir()}: {error.strerror or error}. It keeps the records while they are used: "
+            "make room, or set TMPDIR to another folder."
+        ) from error
+    try:
         facts(str(path))  # explains what cannot be used
     except NpzError as error:
         raise NpzError("people", error.wrongs) from None

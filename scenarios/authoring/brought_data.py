@@ -5,23 +5,58 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from fedprivacy.data.npz import Facts
-from fedprivacy.data.tables import FEWEST_USERS, Table
+from fedprivacy.data.npz import Facts, array, headers
+from fedprivacy.data.tables import Prepared, Table, owners_hidden, owners_of
+from fedprivacy.io.escape import on_one_line, printable
 
 _WIDTH = 100
 _NAME = 40  # letters of a client's name
 
 
-def owners_named(train: Table) -> tuple[str, ...]:
-    """Returns the names of the owners of records, where they are few; none where they are people.
+def owners_named(train: Table, test: Table) -> tuple[str, ...]:
+    """Returns the names of the owners who train, where owners are few; none where they are people.
 
     With few owners single records are protected, and who takes part is public.
     """
-    names = () if train.users is None else np.unique(train.users).tolist()
-    return tuple(map(str, names)) if len(names) < FEWEST_USERS else ()
+    if train.users is None or owners_hidden(owners_of(train, test)):
+        return ()
+    return tuple(map(str, np.unique(train.users).tolist()))
+
+
+def notes_on(parts: Prepared, scenario: str, remedy: str) -> tuple[str, ...]:
+    """Returns what the user of a table has to know of the scenario that is made from it.
+
+    Args:
+        parts: The table.
+        scenario: What the scenario is called.
+        remedy: How to give public bounds.
+    """
+    notes = list(parts.notes)
+    if parts.read:
+        notes.append(
+            f"The bounds of {', '.join(parts.read)} were read off the records: a release that no epsilon "
+            f"covers, to everyone who sees {scenario}. {remedy}"
+        )
+    if owners := owners_named(parts.train, parts.test):
+        names = (
+            "The name of the only client is"
+            if len(owners) == 1
+            else f"The names of the {len(owners)} clients are"
+        )
+        notes.append(f"{names} in {scenario} and in its reports.")
+    return tuple(map(on_one_line, notes))
+
+
+@lru_cache(maxsize=16)
+def _owners(path: str, stamp: object) -> int:
+    """Returns the number of all owners in a file of this stamp, those of test records included."""
+    there = headers(path)
+    named = [name for name in ("user_train", "user_test") if name in there]
+    return len({str(user) for name in named for user in np.unique(array(path, name)).tolist()})
 
 
 @dataclass(frozen=True)
@@ -56,7 +91,7 @@ class Brought:
     @property
     def of_records(self) -> bool:
         """Whether a record is protected, and not a client: with few clients no client can be hidden."""
-        return self.facts.users is not None and self.facts.users < FEWEST_USERS
+        return self.facts.users is not None and not owners_hidden(_owners(self.path, self.facts.stamp))
 
     @property
     def delta(self) -> float:
@@ -69,15 +104,16 @@ class Brought:
         return "\n".join([*self._head(), *self._data(), *self._training(), *self._privacy()]) + "\n"
 
     def _head(self) -> list[str]:
-        rows = [f"# Written by `{self.command}`.", ""] if self.command else []
+        rows = [f"# Written by `{on_one_line(self.command)}`.", ""] if self.command else []
         unit = "one record" if self.of_records else "all records of one client"
         rows += [f"name = {_text(self.name)}"]
+        described = on_one_line(self.description)
         about = (
-            f"{self.description} {self.facts.records:,} records of {self.clients:,} clients to train on, "
+            f"{described} {self.facts.records:,} records of {self.clients:,} clients to train on, "
             f"{self.facts.test_records:,} to test on. Protected is {unit}."
         )
         if self.owners:
-            about += f" The clients are {', '.join(name[:_NAME] for name in self.owners)}."
+            about += f" The clients are {', '.join(on_one_line(name[:_NAME]) for name in self.owners)}."
         return [*rows, f"description = {_text(about.strip())}", "seed = 1", ""]
 
     def _data(self) -> list[str]:
@@ -135,12 +171,16 @@ class Brought:
 
 
 def _text(value: str) -> str:
+    """Returns a string of TOML in which each character that acts, or is not seen, is written out."""
     import json
 
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    return "".join(
+        character if printable(character) == character else f"\\U{ord(character):08X}"
+        for character in json.dumps(value, ensure_ascii=False)
+    )
 
 
 def _comment(text: str) -> list[str]:
     import textwrap
 
-    return [f"# {row}" for row in textwrap.wrap(text, _WIDTH)]
+    return [f"# {row}" for row in textwrap.wrap(on_one_line(text), _WIDTH)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 import shlex
@@ -10,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedprivacy.data import tables
+from fedprivacy.data import storage, tables
 from fedprivacy.data.npz import facts
 from fedprivacy.errors import InputError
-from fedprivacy.io.atomic import replace_file
-from scenarios.authoring.brought_data import Brought, owners_named
+from fedprivacy.io.atomic import replace_file, replacing
+from scenarios.authoring.brought_data import Brought, notes_on, owners_named
 from scenarios.authoring.new import check_name
 
 _BOUND = re.compile(r"(.+)=([^:=]+):([^:=]+)")
@@ -70,49 +69,44 @@ def import_table(
         raise InputError(f"{there[0]}: already exists. Choose another --name, or another folder with --out.")
     limits, fraction = _options(bounds, test)
     frame = tables.read_table(path)
-    records = len(frame)
-    if fraction is None:
-        frame = tables.joined(frame, tables.read_table(test), str(path))
-    whole = tables.table(frame, label, client, drop, str(path))
-    notes = list(whole.notes)
-    if fraction is None:
-        train, held = tables.split_at(whole, records)
-    else:
-        train, held, note = tables.split(whole, fraction)
-        notes.append(note)
-    tables.check_columns(limits, whole, "--bounds")
-    low, high, read = tables.public_bounds(whole, limits)
-    if read:
-        notes.append(
-            f"Released to everyone who sees {scenario.name}, and covered by no epsilon: the bounds of "
-            f"{', '.join(read)}, which were read off the records. Give public limits with "
-            f"--bounds {shlex.quote(f'{read[0]}=LOW:HIGH')}."
-        )
-    if owners := owners_named(train):
-        notes.append(f"The names of the {len(owners)} clients are in {scenario.name} and in its reports.")
-    content = io.BytesIO()
-    tables.save(content, tables.arrays_of(train, held))
+    parts = tables.prepared(
+        frame,
+        tables.read_table(test) if fraction is None else fraction,
+        label=label,
+        user=client,
+        drop=drop,
+        bounds=limits,
+        source=str(path),
+        option="--bounds",
+    )
+    remedy = f"--bounds {shlex.quote(f'{parts.read[0]}=LOW:HIGH')}" if parts.read else ""
+    notes = notes_on(parts, scenario.name, f"Give public limits with {remedy}.")
     try:
+        str(data).encode()  # what TOML can hold
         out.mkdir(parents=True, exist_ok=True)
-        replace_file(data, content.getvalue())
+        with replacing(data, storage.OWNER_ONLY) as stream:
+            tables.save(stream, tables.arrays_of(parts.train, parts.test))
         text = Brought(
             name=name,
             path=str(data),
             facts=facts(str(data)),
-            bounds=(low, high),
-            read=read,
-            owners=owners,
+            bounds=parts.bounds,
+            read=parts.read,
+            owners=owners_named(parts.train, parts.test),
             description=f"The table {path.name}.",
             command=_command(path, label, client, test, drop, bounds),
         ).text()
         replace_file(scenario, text.encode())
+    except UnicodeEncodeError:
+        data.unlink(missing_ok=True)
+        raise InputError(f"{out}: not a name in Unicode. Choose another folder with --out.") from None
     except OSError as error:
         data.unlink(missing_ok=True)
-        raise InputError(f"{out}: {error.strerror}. Choose another folder with --out.") from error
+        raise InputError(f"{out}: {error.strerror or error}. Choose another folder with --out.") from error
     except BaseException:
         data.unlink(missing_ok=True)
         raise
-    return Imported(data, scenario, tuple(notes), shlex.join(["fedprivacy", "run", str(scenario)]))
+    return Imported(data, scenario, notes, shlex.join(["fedprivacy", "run", str(scenario)]))
 
 
 def _command(
@@ -133,7 +127,10 @@ def _options(bounds: Sequence[str], test: str) -> tuple[Mapping[str, tuple[float
     fraction = None
     for text in bounds:
         try:
-            limits |= _limits(text)
+            given = _limits(text)
+            if limits.keys() & given:
+                raise InputError(f"--bounds {text}: this column has bounds already. Give them once.")
+            limits |= given
         except InputError as error:
             problems.append(str(error))
     try:

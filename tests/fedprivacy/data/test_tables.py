@@ -41,6 +41,25 @@ def test_missing_numbers_become_zero_with_a_column_that_marks_them() -> None:
     assert any("2 missing values" in note for note in result.notes)
 
 
+def test_missing_answers_of_yes_and_no_are_marked_too() -> None:
+    result = table(
+        frame(smokes=pd.Series([True, None, False], dtype="boolean"), old=[True, False, True]), "sick"
+    )
+    assert result.feature_names[-3:] == ("smokes", "smokes=missing", "old")
+    assert result.x[:, -3:].tolist() == [[1, 0, 1], [0, 1, 0], [0, 0, 1]]
+
+
+def test_names_that_collide_are_refused() -> None:
+    text = message(frame(**{"chol": [1, None, 2], "chol=missing": [1, 2, 3]}), "sick", source="mine.csv")
+    assert text.startswith("mine.csv: chol=missing: two columns would get this name")
+    assert "sex=f: two columns" in message(frame(**{"sex=f": [1, 2, 3]}), "sick")
+
+
+def test_columns_whose_names_are_numbers_can_be_dropped() -> None:
+    result = table(pd.DataFrame({0: [1, 2], 1: [3, 4], "sick": [0, 1]}), "sick", drop=[0])
+    assert result.feature_names == ("1",)
+
+
 def test_missing_texts_are_a_category() -> None:
     assert table(frame(smokes=["a", None, "b"]), "sick").feature_names[-3:] == (
         "smokes=a",
@@ -67,6 +86,7 @@ def test_records_without_a_label_are_left_out_and_counted() -> None:
 def test_numeric_labels(labels: list, expected: list, classes: tuple) -> None:
     result = table(frame(sick=labels), "sick")
     assert (result.y.tolist(), result.classes) == (expected, classes)
+    assert any("read off the labels (sick)" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("kind", ["category", "string", "Int64", "boolean"])
@@ -89,10 +109,13 @@ def test_all_mistakes_come_at_once() -> None:
 
 def test_columns_that_cannot_be_used_come_at_once_with_a_remedy() -> None:
     many = pd.DataFrame({"sick": [0, 1] * 100, "name": [f"n{at}" for at in range(200)], "when": [datetime.datetime(2020, 1, 1)] * 200,
+                         "long": [datetime.timedelta(1)] * 200, "complex": [1j] * 200,
                          "none": [np.nan] * 200, "huge": [1e300] * 200})  # fmt: skip
     text = message(many, "sick")
-    assert len(text.splitlines()) == 4
-    assert all(f"rop the column ({name})" in text for name in ("name", "when", "none", "huge"))
+    assert len(text.splitlines()) == 6
+    assert all(
+        f"rop the column ({name})" in text for name in ("name", "when", "long", "complex", "none", "huge")
+    )
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
@@ -129,9 +152,23 @@ def test_of_few_users_each_ones_records_are_split() -> None:
     assert "8 of 40 records" in note
 
 
+@pytest.mark.parametrize(("users", "whole"), [(19, False), (20, True), (21, True)])
+def test_from_twenty_users_on_whole_ones_are_held_out(users: int, whole: bool) -> None:
+    train, test, _ = tables.split(people(users), 0.2)
+    assert tables.owners_hidden(users) == whole
+    assert (not set(train.users) & set(test.users)) == whole
+
+
 def test_a_split_repeats_and_follows_its_seed() -> None:
     first, again, other = (tables.split(people(4), 0.2, seed)[1].positions.tolist() for seed in (0, 0, 1))
     assert first == again != other
+
+
+def test_owners_who_do_not_train_are_named() -> None:
+    owners = ["one", *["many"] * 9]
+    whole = table(pd.DataFrame({"x": range(10), "y": [0, 1] * 5, "who": owners}), "y", "who")
+    assert "all their records were held out: one." in tables.split(whole, 0.6)[2]
+    assert "Not training" not in tables.split(whole, 0.2)[2]
 
 
 def test_a_split_that_leaves_nothing_is_refused() -> None:
@@ -147,6 +184,16 @@ def test_bounds_are_as_given_or_read_off_and_listed() -> None:
     at = result.feature_names.index("wide")
     assert low[at] <= 1_000_006
     assert high[at] >= 1_000_014
+
+
+def test_bounds_of_zero_and_one_are_read_off_unless_no_other_value_is_there() -> None:
+    """A share may be 0 or 1 by chance; a column of yes and no has these bounds whatever the records are."""
+    result = table(frame(share=[0, 0.5, 1], yes=[1, 1, 1], no=[0, 0, 0], wide=[1, 1.5, 1]), "sick")
+    low, high, read = tables.public_bounds(result, {"age": (0, 120)})
+    assert read == ["share", "wide"]
+    for name in ("share", "yes", "no"):
+        at = result.feature_names.index(name)
+        assert (low[at], high[at]) == (0, 1)
 
 
 def test_bounds_that_are_none_come_at_once() -> None:
@@ -171,6 +218,31 @@ def test_files_give_the_same_arrays(tmp_path: Path, suffix: str) -> None:
     else:
         frame().to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
     assert table(tables.read_table(path), "sick").x.tolist() == table(frame(), "sick").x.tolist()
+
+
+@pytest.mark.parametrize(("first", "second"), [(",", ","), (",", "")])
+def test_rows_that_end_in_a_comma_keep_their_columns(tmp_path: Path, first: str, second: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"age,bmi,sick\n30,20,0{first}\n40,21,1{second}\n")
+    assert tables.read_table(path).to_dict("list") == {"age": [30, 40], "bmi": [20, 21], "sick": [0, 1]}
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ("1,2,0,9\n1,2,0", 2),
+        ("1,2,0,\n1,2,0,9", 3),
+        ("\n1,2,0,\n\n1,2,0,9", 5),
+        ("1,2,0\n1,2,0,9", 3),
+        ('"a\nb",2,0,9', 3),
+        ("1,2,0,,9", 2),
+    ],
+)
+def test_rows_of_more_fields_than_names_are_refused(tmp_path: Path, rows: str, line: int) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"age,bmi,sick\n{rows}\n")
+    with pytest.raises(InputError, match=f"line {line}"):
+        tables.read_table(path)
 
 
 @pytest.mark.parametrize(

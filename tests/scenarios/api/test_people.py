@@ -40,6 +40,20 @@ def test_arrays_with_test_records(arrays: tuple) -> None:
     assert "user_test" in content
 
 
+def test_test_records_of_clients_are_reported(arrays: tuple) -> None:
+    x, y, users = arrays
+    text = "accuracy and loss depend on clients' records"
+    assert f"belong to clients: {text}" in repr(fp.people(x, y, users=users, test=(x, y, users)))
+    assert f"may belong to clients: {text}" in repr(fp.people(x, y, users=users, test=(x, y)))
+    others = np.char.add("other-", users.astype(str))
+    for people in (
+        fp.people(x, y, users=users, test=(x, y, others)),
+        fp.people(x, y, users=users),
+        fp.people(x, y),
+    ):
+        assert text not in repr(people)
+
+
 def test_text_labels_mean_the_same_in_both_parts() -> None:
     x = np.eye(4)
     content = loaded(fp.people(x, ["a", "b", "c", "a"], test=(x[:2], ["c", "b"])))
@@ -113,6 +127,34 @@ def test_a_file_of_arrays_is_used_as_it_is(arrays: tuple, tmp_path: Path) -> Non
     assert "Give the path alone" in message(tmp_path / "mine.npz", y)
 
 
+def test_saved_records_are_private_and_whole(
+    arrays: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y, _ = arrays
+    people = fp.people(x, y)
+    assert people.path.stat().st_mode & 0o77 == 0
+    assert people.save(tmp_path / "mine.npz").path.stat().st_mode & 0o77 == 0
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    with pytest.raises(fp.InputError, match="No space left"):
+        people.save(tmp_path / "other.npz")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.npz"]
+    with pytest.raises(fp.InputError, match="No such file"):
+        people.save(tmp_path / "nowhere" / "mine.npz")
+
+
+@pytest.mark.parametrize("where", ["tempfile.mkdtemp", "fedprivacy.data.tables.np.savez"])
+def test_a_full_disk_is_explained(arrays: tuple, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(where, full)
+    assert "set TMPDIR" in message(*arrays[:2])
+
+
 def test_temporary_files_are_private_and_go_with_their_object(arrays: tuple) -> None:
     x, y, _ = arrays
     people = fp.people(x, y)
@@ -158,3 +200,12 @@ def test_mistakes_with_tables(patients: pd.DataFrame) -> None:
     assert "no bounds" in message(patients, "sick", bounds={"age": (1, 0)})
     assert "the test records lack it" in message(patients, "sick", test=patients.drop(columns="age"))
     assert "name the columns" in message(patients, patients.sick.to_numpy(), test=patients)
+
+
+@pytest.mark.parametrize(("owners", "unit"), [(19, "example"), (20, "client"), (24, "client")])
+def test_from_twenty_owners_on_clients_are_protected_and_not_named(owners: int, unit: str) -> None:
+    names = np.repeat([f"owner-{at}" for at in range(owners)], 10)
+    table = pd.DataFrame({"age": np.arange(len(names)), "who": names, "sick": np.arange(len(names)) % 2})
+    people = fp.people(table, "sick", users="who", bounds={"age": (0, 500)})
+    assert fp.scenario_for(people).privacy.unit == unit
+    assert ("owner-1" in people.owners) == (unit == "example")

@@ -117,7 +117,7 @@ def test_import_makes_a_scenario_that_runs(tmp_path: Path) -> None:
         done.stdout.splitlines()[-1]
         == "Wrote heart.npz and heart.toml. Run it with: fedprivacy run heart.toml"
     )
-    assert "covered by no epsilon: the bounds of age" in done.stdout
+    assert "The bounds of age were read off the records: a release that no epsilon covers" in done.stdout
     run = command("run", "heart.toml", "--set", "server.rounds=1", "--json", folder=tmp_path)
     assert run.returncode == 0, run.stderr
     report = (tmp_path / json.loads(run.stdout)["path"] / "report.html").read_text()
