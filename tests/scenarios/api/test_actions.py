@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ from fedprivacy.records.run_directory import read_document
 from fedprivacy.scenario import Scenario
 from tests.scenarios.engines.hashes import final_hash
 
+ROOT = Path(__file__).parents[3]
 QUIET = {"progress": False, "workers": 1}
 
 
@@ -113,6 +116,44 @@ def test_the_same_module_twice_gives_the_same_bits(tmp_path: Path) -> None:
         fp.run("digits", model=module, rounds=2, out=tmp_path, **QUIET).document for _ in range(2)
     )
     assert final_hash(first) == final_hash(again)
+
+
+def with_act(act: object) -> nn.Module:
+    return nn.Linear(64, 10)
+
+
+def test_what_a_model_calls_gives_other_noise(tmp_path: Path) -> None:
+    import torch
+
+    one, again, other = (partial(with_act, act=act) for act in (torch.relu, torch.relu, torch.tanh))
+    keys = [weights(model, tmp_path) for model in (one, again, other)]
+    assert keys[0] == keys[1] != keys[2]
+
+
+MAIN = """
+import sys
+import fedprivacy as fp
+from torch import nn
+
+class Net(nn.Linear):
+    pass
+
+def keys(count=0):
+    for number in range(2):
+        globals()[f"other_{number}"] = number  # as cells of a notebook do
+        open(__file__, "a").write("# edited while it runs\\n")
+        model = lambda features, classes: Net(features[0], classes)
+        result = fp.run("digits", model=model, rounds=1, out=sys.argv[1], workers=1, progress=False)
+        yield result.document["noise_key"]
+
+one, two = keys()
+assert one == two
+"""
+
+
+def test_a_model_of_the_main_program_gives_the_same_bits_twice(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(MAIN)
+    subprocess.run([sys.executable, str(tmp_path / "main.py"), str(tmp_path / "runs")], cwd=ROOT, check=True)
 
 
 def test_two_functions_on_one_line_are_two_models(tmp_path: Path) -> None:
