@@ -12,6 +12,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.scenario.model import is_object
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.tune import TuneScenario
 from scenarios.api.progress import in_notebook, notebook_progress
@@ -109,6 +110,12 @@ def _run(
     assert isinstance(kind, RunKind)  # other kinds belong to another call and were refused
     if engine not in ENGINES:
         raise InputError(f"engine={engine!r}: no such engine. Choose from: {', '.join(ENGINES)}.")
+    model = getattr(requested.scenario, "model", None)
+    if engine == "ray" and model is not None and is_object(model):
+        raise InputError(
+            'engine="ray": its processes do not have the model, which is an object of this one. Choose '
+            'engine="embedded"; the numbers do not depend on it.'
+        )
     where = engine_of(engine, workers, None, None, None, None, None, False)
     options = RunOptions(out_of(out), where, False, requested.allow_code, requested.command)
     kind.check(requested.scenario, options)

@@ -209,6 +209,8 @@ def test_a_model_by_code_in_a_file_still_needs_leave(tmp_path: Path) -> None:
         (lambda out: fp.run("digits", set=3, rounds=0, out=out), ["set: 3 is no dictionary", "rounds=0"]),
         (lambda out: fp.run("digits", set={"no.key": 1}, out=out), ["no.key=1"]),
         (lambda out: fp.run("digits", engine="superlink", out=out), ["engine='superlink'"]),
+        (lambda out: fp.run("digits", engine="ray", model=nn.Linear(64, 10), out=out),
+         ['engine="ray"', "an object of this one", 'engine="embedded"']),
         (lambda out: fp.run("digits", workers=0, out=out), ["workers"]),
         (lambda out: fp.run("nowhere", out=out), ["nowhere"]),
         (lambda out: fp.run(5, out=out), ["int: no scenario"]),
