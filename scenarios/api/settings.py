@@ -22,6 +22,7 @@ from scenarios.authoring.brought_data import Brought
 from scenarios.cli.kinds import KINDS
 from scenarios.cli.kinds import kind_of as handling_of
 from scenarios.cli.scenario_argument import scenario_for, with_changes_noted
+from scenarios.jobs.outcome import IN_MEMORY
 
 # Arguments that are not the last part of a key, or of several keys -> the key that they set.
 KEYS: Mapping[str, str] = {
@@ -231,8 +232,7 @@ def _of_objects(scenario: AnyScenario, source: Source, model: Any) -> str:
         parts.append("the records, which were arrays in Python")
     if is_object(model):
         parts.append("the model, which was an object in Python")
-    note = f"This run cannot be repeated from its record alone: it lacks {' and '.join(parts)}."
-    return f"{scenario.description} {note}".strip()
+    return f"{scenario.description} {IN_MEMORY}{' and '.join(parts)}.".strip()
 
 
 def _command_line(

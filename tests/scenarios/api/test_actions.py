@@ -263,7 +263,31 @@ def test_an_interrupted_run_of_an_object_promises_no_resumption(
     monkeypatch.setattr(actions, "_shown", lambda *_: nullcontext(interrupt))
     with pytest.raises(KeyboardInterrupt):
         fp.run("digits", model=nn.Linear(64, 10), rounds=3, out=tmp_path, workers=1)
-    assert "cannot be resumed: its model is a Python object" in capsys.readouterr().err
+    assert "cannot be resumed: it lacks the model, which was an object in Python" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("call", [fp.run, fp.compare])
+def test_interrupted_work_on_arrays_promises_no_resumption(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arrays: tuple,
+    call: Callable,
+) -> None:
+    from scenarios.api import actions
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(actions, "_shown", lambda *_: nullcontext(interrupt))
+    x, y, users = arrays
+    people = fp.people(x, y, users=users)
+    more = {"trusts": ["central"], "epsilons": [2], "seeds": [1]} if call is fp.compare else {}
+    with pytest.raises(KeyboardInterrupt):
+        call(people, rounds=2, out=tmp_path, workers=1, **more)
+    errors = capsys.readouterr().err
+    assert "Resume with" not in errors
+    assert "it lacks the records, which were arrays in Python. Save the people first" in errors
 
 
 def test_a_scenario_object_names_what_was_changed() -> None:
