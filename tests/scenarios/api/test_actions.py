@@ -194,6 +194,20 @@ def test_attacks_take_a_model_that_is_an_object(tmp_path: Path) -> None:
     assert result.roc()._repr_png_().startswith(b"\x89PNG")
 
 
+def test_recorded_commands_have_the_options_of_the_call(tmp_path: Path) -> None:
+    settings = {"canaries": 50, "method": "one-run", "trials": 2, "rounds": 1, "seed": 3}
+    audit = fp.audit("digits", out=tmp_path, **settings, **QUIET)
+    assert audit.document["command"] == (
+        "fedprivacy audit digits --set server.rounds=1 --canaries 50 --method one-run --trials 2 --seed 3"
+    )
+    small = {"game.members": 20, "game.nonmembers": 40, "model.hidden": [16], "attacks.passive.rounds": 2}
+    replay = fp.replay(
+        "active-gradient-ascent", attacks="passive", rounds=2, set=small, out=tmp_path, **QUIET
+    )
+    assert replay.document["command"].endswith(" --attack passive")
+    assert set(replay.table["attack"]) == {"passive"}
+
+
 def test_a_model_by_code_in_a_file_still_needs_leave(tmp_path: Path) -> None:
     with pytest.raises(fp.InputError, match="allow"):
         fp.run("digits", set={"model": {"name": "code", "factory": "nowhere:make"}}, out=tmp_path, **QUIET)
