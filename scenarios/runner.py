@@ -22,10 +22,9 @@ from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import OnRound, RunRecord
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.model import is_object
 from fedprivacy.verification.resume import check_plan, plan_to_resume
 from scenarios.engines.launch import EMBEDDED, Engine, Launched, launched
-from scenarios.jobs.outcome import print_charge
+from scenarios.jobs.outcome import on_resuming, print_charge
 from server.app import make_app as make_server_app
 
 
@@ -169,9 +168,8 @@ def _train(
     except KeyboardInterrupt:
         path = record.directory.path
         allow = " --allow-code" if fleet.model.code else ""
-        remedy = f"Resume with: fedprivacy run --resume {shlex.quote(str(path))}{allow}"
-        if is_object(record.scenario.model):
-            remedy = f"Its record is in {path}. It cannot be resumed: its model is a Python object."
+        command = f"fedprivacy run --resume {shlex.quote(str(path))}{allow}"
+        remedy = on_resuming(command, record.scenario.description)
         print(f"Interrupted. {remedy}", file=sys.stderr)
         raise
     finally:

@@ -18,7 +18,7 @@ from torch import nn
 
 from fedprivacy.errors import InputError
 from fedprivacy.io.regular_file import read_regular
-from fedprivacy.scenario.model import Code
+from fedprivacy.scenario.model import Code, is_object
 
 MAX_SOURCE_BYTES = 2**28  # of a module, which may be compiled code
 _INSTALLED = {"site-packages", "dist-packages"}
@@ -94,7 +94,8 @@ def source_digest(options: Code, module: nn.Module) -> str:
 
     It covers the source files of the factory's module and of the user's own modules that it or the
     layers refer to by their global names, the layers as printed, and the weights. Code that is
-    imported within a function, and installed packages, it cannot see.
+    imported within a function, and installed packages, it cannot see. The name of a model that is a
+    Python object covers its code; then the layers and all weights are added.
 
     Args:
         options: The scenario's model section.
@@ -103,6 +104,11 @@ def source_digest(options: Code, module: nn.Module) -> str:
     # An object's address in memory changes with every process.
     printed = re.sub(r" at 0x[0-9a-f]+", "", str(module))
     digest = hashlib.blake2b(printed.encode(), digest_size=16)
+    if is_object(options):  # no files: those of a program that is under way may have changed
+        digest.update(f"/{options.factory}".encode())
+        for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+            digest.update(f"/{name}{tuple(tensor.shape)}".encode() + tensor.detach().numpy().tobytes())
+        return digest.hexdigest()
     named = sys.modules[options.factory.partition(":")[0]]
     homes = {cls.__module__ for layer in module.modules() for cls in type(layer).__mro__}
     layers = [sys.modules[home] for home in homes if home in sys.modules]

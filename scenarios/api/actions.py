@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +12,10 @@ from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.scenario.model import is_object
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.tune import TuneScenario
+from scenarios.api.people import People
 from scenarios.api.progress import in_notebook, notebook_progress
 from scenarios.api.results import (
     Audit,
@@ -109,6 +111,12 @@ def _run(
     assert isinstance(kind, RunKind)  # other kinds belong to another call and were refused
     if engine not in ENGINES:
         raise InputError(f"engine={engine!r}: no such engine. Choose from: {', '.join(ENGINES)}.")
+    model = getattr(requested.scenario, "model", None)
+    if engine == "ray" and model is not None and is_object(model):
+        raise InputError(
+            'engine="ray": its processes do not have the model, which is an object of this one. Choose '
+            'engine="embedded"; the numbers do not depend on it.'
+        )
     where = engine_of(engine, workers, None, None, None, None, None, False)
     options = RunOptions(out_of(out), where, False, requested.allow_code, requested.command)
     kind.check(requested.scenario, options)
@@ -217,7 +225,7 @@ def compare(
 def replay(
     source: Source,
     *,
-    attacks: list[str] | None = None,
+    attacks: str | Sequence[str] | None = None,
     out: str | Path = RUNS,
     seed: int | None = None,
     workers: int | None = None,
@@ -228,7 +236,7 @@ def replay(
 
     Args:
         source: An attack scenario: the name of a ready one, the path of a file, or a scenario.
-        attacks: The attacks to run; None: all.
+        attacks: The attack to run, or several; None: all.
         out: As of `run`.
         seed: As of `run`.
         workers: Processes that attack in parallel; None: one for each core.
@@ -245,14 +253,15 @@ def replay(
     >>> result.table[["attack", "seat"]].values.tolist()
     [['passive', 'server']]
     """
-    requested = request("replay", source, settings, seed=seed)
+    names = [attacks] if isinstance(attacks, str) else list(attacks or ())
+    requested = request("replay", source, settings, seed=seed, options=[("--attack", name) for name in names])
     chosen = requested.scenario
     if not isinstance(chosen, AttackScenario):
         raise InputError(f"{_named(source)}: has no [attacks.NAME], so there is nothing to replay.")
-    if unknown := [name for name in attacks or [] if name not in chosen.attacks]:
+    if unknown := [name for name in names if name not in chosen.attacks]:
         raise InputError(f"attacks: no attack {unknown[0]!r}. Choose from: {', '.join(chosen.attacks)}.")
-    if attacks:
-        selected = {name: attack for name, attack in chosen.attacks.items() if name in attacks}
+    if names:
+        selected = {name: attack for name, attack in chosen.attacks.items() if name in names}
         chosen = chosen.model_copy(update={"attacks": selected})
     folder = out_of(out)
     from scenarios.attacks.replay import replay as run_attacks
@@ -307,7 +316,8 @@ def audit(
     """
     from scenarios.experiments.audit_options import check_options, check_unit
 
-    requested = request("audit", source, settings, seed=seed, allow_code=allow_code)
+    options = [("--canaries", canaries), ("--method", method), ("--trials", trials)]
+    requested = request("audit", source, settings, seed=seed, allow_code=allow_code, options=options)
     if not isinstance(requested.scenario, Scenario):
         raise InputError(f"{_named(source)}: trains no model, so there is no training to audit.")
     check_options(method, canaries, trials, requested.scenario.seed)
@@ -459,7 +469,7 @@ def read(path: str | Path) -> Result:
 
 
 def _named(source: Source) -> str:
-    return str(getattr(source, "name", source))
+    return "people" if isinstance(source, People) else str(getattr(source, "name", source))
 
 
 def _jobs() -> Any:

@@ -8,6 +8,7 @@ import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -118,11 +119,17 @@ def people(
     People: 80 clients, 80 records of 10 features to train on, 20 to test on, 10 classes
     - 20 of 100 records were held out at random to test on.
     """
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise InputError("people: bounds: give a dictionary, column -> (lower, upper).")
+    drop = [drop] if isinstance(drop, str) else drop
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise InputError(f"people: seed = {seed!r}: give a whole number from 0.")
     if isinstance(x, str | os.PathLike):
         path = Path(x)
         if path.suffix.lower() == ".npz":
             facts(str(path))
-            if not (y is None and users is None and test == HELD_OUT) or bounds or drop:
+            whole = isinstance(test, float) and test == HELD_OUT
+            if not (y is None and users is None and whole) or bounds or drop:
                 raise InputError(f"{path}: has labels, users and test records itself. Give the path alone.")
             return People(path)
         if path.suffix.lower() not in tables.SUFFIXES:
@@ -155,11 +162,11 @@ def _frame(value: Any) -> Any:
 
 def _pairs(dataset: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Returns the records and labels of a dataset of pairs."""
-    rows = [dataset[at] for at in range(len(dataset))]
     try:
+        rows = [dataset[at] for at in range(len(dataset))]
         x = np.stack([np.asarray(row[0]) for row in rows])
         y = np.array([int(row[1]) for row in rows])
-    except (TypeError, ValueError, IndexError, KeyError) as error:
+    except (TypeError, ValueError, IndexError, KeyError, RuntimeError) as error:
         raise InputError(
             f"people: a dataset needs (record, label) pairs, records of one shape and whole labels: {error}."
         ) from None
@@ -204,11 +211,14 @@ def _with_column(frame: Any, values: Any, name: str, where: str) -> tuple[Any, s
     """Returns a table with values as a column, and the name of the column."""
     if isinstance(values, str):
         return frame, values
-    if values is None or np.ndim(values) != 1 or len(values) != len(frame):
+    column = None if values is None else _array(values, where)
+    if column is None or column.ndim != 1 or len(column) != len(frame):
         raise InputError(f"{where}: name a column, or give one value for each of {len(frame):,} records.")
+    if _missing(values, column):
+        raise InputError(f"{where}: a record has none. Give one for each, or remove the record.")
     while name in frame.columns:
         name += "_"
-    return frame.assign(**{name: np.asarray(values)}), name
+    return frame.assign(**{name: column}), name
 
 
 def _of_arrays(x: Any, y: Any, users: Any, test: Any, seed: int) -> People:
@@ -232,27 +242,30 @@ def _of_arrays(x: Any, y: Any, users: Any, test: Any, seed: int) -> People:
 
 def _class_names(*labels: Any) -> tuple[str, ...]:
     """Returns the classes of all labels that are texts, in order; none where labels are numbers."""
-    arrays = [np.asarray(each) for each in labels]
+    arrays = [_array(each, "people: y") for each in labels]
     if not any(each.dtype.kind in "OUS" for each in arrays):
         return ()
     return tuple(sorted({str(label) for each in arrays for label in each.ravel()}))
 
 
 def _plain_table(x: Any, y: Any, users: Any, classes: tuple[str, ...] = (), where: str = "people") -> Table:
-    x, y = np.asarray(x), np.asarray(y)
+    given, x, y = y, _array(x, f"{where}: x"), _array(y, f"{where}: y")
     problems = []
     if x.ndim < 2 or y.ndim != 1 or len(x) != len(y):
         problems.append(
             f"{where}: {x.shape} records and {y.shape} labels. Give x of shape (records, ...) and y of shape "
             "(records,)."
         )
-    elif any(label is None or label != label for label in y.tolist()):
+    elif _missing(given, y):
         problems.append(f"{where}: y: a record has no label. Leave the record out.")
     elif classes:
         y = np.array([classes.index(str(label)) for label in y], dtype=np.int64)
     owners = None
     if users is not None:
-        owners = np.asarray(users).astype(str)
+        named = _array(users, f"{where}: users")
+        owners = named.astype(str)
+        if owners.shape == y.shape and _missing(users, named):
+            problems.append(f"{where}: users: a record has no owner. Name it, or remove the record.")
         if owners.shape != y.shape:
             problems.append(f"{where}: {owners.shape} users for {y.shape} records. Give one for each record.")
     if problems:
@@ -260,9 +273,28 @@ def _plain_table(x: Any, y: Any, users: Any, classes: tuple[str, ...] = (), wher
     return Table(x, y, owners, (), classes, positions=np.arange(len(y)))
 
 
+def _array(values: Any, where: str) -> NDArray[Any]:
+    """Returns values as an array, or says why they are none."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:  # rows of several lengths, tensors with gradients
+        reason = str(error).strip().split("\n")[0].rstrip(".")
+        raise InputError(f"{where}: no array: {reason}. Give numbers of one shape for each record.") from None
+
+
+def _missing(values: Any, array: NDArray[Any]) -> bool:
+    """Whether one of the values, which have been made an array, is None or no number."""
+    import pandas as pd
+
+    # In an array of texts a missing value has become a text itself.
+    plain = np.asarray(values, dtype=object) if isinstance(values, list | tuple) else array
+    return bool(pd.isna(plain).any())
+
+
 def _fraction(test: Any) -> float:
     if not isinstance(test, float) or not 0 < test < 1:
-        raise InputError(f"people: test = {test!r}: give a share above 0 and below 1, or test records.")
+        shown = repr(test) if isinstance(test, int | float | str | None) else type(test).__name__
+        raise InputError(f"people: test = {shown}: give a share above 0 and below 1, or test records.")
     return test
 
 

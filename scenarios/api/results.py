@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -208,7 +209,7 @@ class Comparison(Result):
     kind = "compare"
 
     def figure(self) -> Figure:
-        """Draws accuracy against epsilon, a line for each trust model and mechanism."""
+        """Draws accuracy against epsilon, a line for each trust model and mechanism, with epsilon's terms."""
         table = self.table
         figure, axes = _axes("epsilon", "accuracy")
         private = table[table["trust"] != "none"]
@@ -225,6 +226,8 @@ class Comparison(Result):
             label = "no privacy" if at == 0 else "no privacy, clipped"
             axes.axhline(row["accuracy"], linestyle="--" if at == 0 else ":", color="gray", label=label)
         axes.set_xscale("log")
+        held = [(cell["trust"], each) for cell in self.document["cells"] for each in cell["guarantees"]]
+        _state_terms(axes, held)
         axes.legend()
         return figure
 
@@ -272,7 +275,7 @@ class Replay(Result):
         return pd.DataFrame(tables.roc_points(self.document), columns=list(tables.ROC_COLUMNS))
 
     def roc(self, *attacks: str) -> Figure:
-        """Draws ROC curves.
+        """Draws ROC curves, with the terms of their epsilons.
 
         Args:
             attacks: The names of attacks; without any all of them.
@@ -294,6 +297,9 @@ class Replay(Result):
                 label = f"{attack} ({seat}, {terms})" if run == 0 else None
                 axes.plot(curve["fpr"], curve["tpr"], marker=mark, markevery=0.2, label=label)
         axes.plot([0, 1], [0, 1], linestyle=":", color="gray", label="guessing")
+        shown = set(points["attack"])
+        played = [each for each in self.document["attacks"] if each["name"] in shown]
+        _state_terms(axes, [(each["trust"], each["guarantee"]) for each in played if each.get("guarantee")])
         axes.legend()
         return figure
 
@@ -352,6 +358,29 @@ def _marks() -> Iterator[str]:
     """Returns marks, so that lines differ in shape as well as in colour."""
     while True:
         yield from ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+def _state_terms(axes: Any, held: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    """Writes above the axes on which terms, and against which observers, the epsilons hold.
+
+    Args:
+        axes: Those of the figure.
+        held: Trust models, and stored guarantees of their runs.
+    """
+    observers: dict[tuple[str, str], dict[str, None]] = {}
+    for trust, each in held:
+        if each["epsilon"] is not None:
+            terms = f"delta = {each['delta']:g}, unit {each['unit']}, {each['adjacency']}"
+            observers.setdefault((trust, terms), {})[each["observer"]] = None
+    if not observers:
+        axes.set_title("no guarantee against these observers", fontsize="small")
+        return
+    every = list(dict.fromkeys(terms for _, terms in observers))
+    lines = [f"epsilon at {every[0]}"] if len(every) == 1 else []
+    for (trust, terms), against in observers.items():
+        at = "" if len(every) == 1 else f" at {terms}"
+        lines.append(f"trust {trust}{at}: against {', '.join(against)}")
+    axes.set_title("\n".join(textwrap.fill(line, 78) for line in lines), fontsize="small")
 
 
 def _axes(x: str, y: str) -> tuple[Figure, Any]:

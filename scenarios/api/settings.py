@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
@@ -22,6 +22,7 @@ from scenarios.authoring.brought_data import Brought
 from scenarios.cli.kinds import KINDS
 from scenarios.cli.kinds import kind_of as handling_of
 from scenarios.cli.scenario_argument import scenario_for, with_changes_noted
+from scenarios.jobs.outcome import IN_MEMORY
 
 # Arguments that are not the last part of a key, or of several keys -> the key that they set.
 KEYS: Mapping[str, str] = {
@@ -71,7 +72,13 @@ class Request:
 
 
 def request(
-    command: str, source: Source, settings: Mapping[str, Any], *, seed: int | None, allow_code: bool = False
+    command: str,
+    source: Source,
+    settings: Mapping[str, Any],
+    *,
+    seed: int | None,
+    allow_code: bool = False,
+    options: Sequence[tuple[str, Any]] = (),
 ) -> Request:
     """Returns the scenario of a call.
 
@@ -82,6 +89,7 @@ def request(
             (`clipping_norm`), or whole keys in `set`.
         seed: The seed; None for the scenario's own.
         allow_code: Whether a scenario file may run its code.
+        options: Further options of the command and their values, for the record.
 
     Raises:
         ScenarioError: with every mistake of the scenario and the arguments.
@@ -132,7 +140,7 @@ def request(
         scenario = scenario.model_copy(update={"description": _of_objects(scenario, source, model)})
         if isinstance(source, People):  # its temporary file goes with the last object that needs it
             weakref.finalize(scenario, _release, source).atexit = False
-    line = _command_line(command, source, overrides, seed, allow_code)
+    line = _command_line(command, source, overrides, seed, allow_code, options)
     return Request(
         scenario,
         "" if objects or line is None else line,
@@ -231,12 +239,16 @@ def _of_objects(scenario: AnyScenario, source: Source, model: Any) -> str:
         parts.append("the records, which were arrays in Python")
     if is_object(model):
         parts.append("the model, which was an object in Python")
-    note = f"This run cannot be repeated from its record alone: it lacks {' and '.join(parts)}."
-    return f"{scenario.description} {note}".strip()
+    return f"{scenario.description} {IN_MEMORY}{' and '.join(parts)}.".strip()
 
 
 def _command_line(
-    command: str, source: Source, overrides: list[str], seed: int | None, allow_code: bool
+    command: str,
+    source: Source,
+    overrides: list[str],
+    seed: int | None,
+    allow_code: bool,
+    options: Sequence[tuple[str, Any]],
 ) -> str | None:
     """Returns the command that does the same, None where no file holds the scenario."""
     if not isinstance(source, str | os.PathLike):
@@ -244,6 +256,8 @@ def _command_line(
     words = ["fedprivacy", command, str(source)]
     for text in overrides:
         words += ["--set", text]
+    for option, value in options:
+        words += [option, str(value)]
     if seed is not None:
         words += ["--seed", str(seed)]
     return shlex.join([*words, *(["--allow-code"] if allow_code else [])])

@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from fedprivacy.records.run_record import scenario_digest
 from fedprivacy.report import write as write_report
 from fedprivacy.verification.verify import checked_document
 from scenarios.jobs.manifest import BEGUN, COMMANDS, begun_in
+from scenarios.jobs.outcome import on_resuming
 from scenarios.jobs.store import FOLDER, SCHEMA, Cells, digest_of
 
 Prepare = Callable[[RunDirectory], object]
@@ -58,7 +60,7 @@ class Undertaking:
         cells: The results of its cells.
         command: The command that began it.
         started: When, in ISO 8601.
-        again: The command that resumes it.
+        again: A sentence on how to resume it.
         finished: Its document, if all is done already.
     """
 
@@ -110,7 +112,8 @@ def undertaking(
         folder, origin = directory.path / FOLDER, digest_of({**job_started, "command": "", "started": ""})
         began = time.time() - Cells(folder, origin, 0.0).seconds()
         allow = " --allow-code" if work.code else ""
-        words = f"fedprivacy {COMMANDS[work.kind]} --resume {shlex.quote(str(directory.path))}{allow}"
+        command_again = f"fedprivacy {COMMANDS[work.kind]} --resume {shlex.quote(str(directory.path))}{allow}"
+        words = on_resuming(command_again, str(tomllib.loads(work.text).get("description", "")))
         finished = None if resume is None else _finished(directory)
         yield Undertaking(
             directory,

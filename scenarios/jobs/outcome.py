@@ -17,12 +17,30 @@ def print_charge(document: Mapping[str, Any]) -> None:
         print(f"- {line}", file=sys.stderr)
 
 
+IN_MEMORY = "This run cannot be repeated from its record alone: it lacks "  # in the scenario's description
+
+
+def on_resuming(command: str, description: str) -> str:
+    """Returns how to go on with interrupted work, or why that is impossible.
+
+    Args:
+        command: The command that resumes it.
+        description: The scenario's, which says where its records or its model were objects in Python.
+    """
+    _, noted, lacks = description.partition(IN_MEMORY)
+    if not noted:
+        return f"Resume with: {command}"
+    what = lacks.partition(". ")[0].rstrip(".")
+    save = "Save the people first (people.save), or run it again." if "records" in what else "Run it again."
+    return f"It cannot be resumed: it lacks {what}. {save}"
+
+
 class Ending:
     """Wraps the job, which finishes, is interrupted by the user, or fails; its error is raised again.
 
     Args:
         path: The directory where the report will be, for the message to a user who interrupts.
-        again: The command that resumes it.
+        again: A sentence on how to resume it (`on_resuming`).
         told: Whether there is a report of the finished part.
     """
 
@@ -47,6 +65,6 @@ class Ending:
                 else "There is no report yet."
             )
             print(f"Interrupted. {where}", file=sys.stderr)
-            print(f"Resume with: {self.again}", file=sys.stderr)
+            print(self.again, file=sys.stderr)
         elif isinstance(failure, Exception):
             self.error = f"{type(failure).__name__}: {failure}"

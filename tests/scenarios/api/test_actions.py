@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ from fedprivacy.records.run_directory import read_document
 from fedprivacy.scenario import Scenario
 from tests.scenarios.engines.hashes import final_hash
 
+ROOT = Path(__file__).parents[3]
 QUIET = {"progress": False, "workers": 1}
 
 
@@ -115,6 +118,44 @@ def test_the_same_module_twice_gives_the_same_bits(tmp_path: Path) -> None:
     assert final_hash(first) == final_hash(again)
 
 
+def with_act(act: object) -> nn.Module:
+    return nn.Linear(64, 10)
+
+
+def test_what_a_model_calls_gives_other_noise(tmp_path: Path) -> None:
+    import torch
+
+    one, again, other = (partial(with_act, act=act) for act in (torch.relu, torch.relu, torch.tanh))
+    keys = [weights(model, tmp_path) for model in (one, again, other)]
+    assert keys[0] == keys[1] != keys[2]
+
+
+MAIN = """
+import sys
+import fedprivacy as fp
+from torch import nn
+
+class Net(nn.Linear):
+    pass
+
+def keys(count=0):
+    for number in range(2):
+        globals()[f"other_{number}"] = number  # as cells of a notebook do
+        open(__file__, "a").write("# edited while it runs\\n")
+        model = lambda features, classes: Net(features[0], classes)
+        result = fp.run("digits", model=model, rounds=1, out=sys.argv[1], workers=1, progress=False)
+        yield result.document["noise_key"]
+
+one, two = keys()
+assert one == two
+"""
+
+
+def test_a_model_of_the_main_program_gives_the_same_bits_twice(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(MAIN)
+    subprocess.run([sys.executable, str(tmp_path / "main.py"), str(tmp_path / "runs")], cwd=ROOT, check=True)
+
+
 def test_two_functions_on_one_line_are_two_models(tmp_path: Path) -> None:
     single, double = lambda classes: nn.Linear(64, classes), lambda classes: nn.Sequential(nn.Linear(64, 8), nn.Linear(8, classes))  # fmt: skip
     scenarios = [fp.scenario_for("digits", model=model) for model in (single, double)]
@@ -153,6 +194,20 @@ def test_attacks_take_a_model_that_is_an_object(tmp_path: Path) -> None:
     assert result.roc()._repr_png_().startswith(b"\x89PNG")
 
 
+def test_recorded_commands_have_the_options_of_the_call(tmp_path: Path) -> None:
+    settings = {"canaries": 50, "method": "one-run", "trials": 2, "rounds": 1, "seed": 3}
+    audit = fp.audit("digits", out=tmp_path, **settings, **QUIET)
+    assert audit.document["command"] == (
+        "fedprivacy audit digits --set server.rounds=1 --canaries 50 --method one-run --trials 2 --seed 3"
+    )
+    small = {"game.members": 20, "game.nonmembers": 40, "model.hidden": [16], "attacks.passive.rounds": 2}
+    replay = fp.replay(
+        "active-gradient-ascent", attacks="passive", rounds=2, set=small, out=tmp_path, **QUIET
+    )
+    assert replay.document["command"].endswith(" --attack passive")
+    assert set(replay.table["attack"]) == {"passive"}
+
+
 def test_a_model_by_code_in_a_file_still_needs_leave(tmp_path: Path) -> None:
     with pytest.raises(fp.InputError, match="allow"):
         fp.run("digits", set={"model": {"name": "code", "factory": "nowhere:make"}}, out=tmp_path, **QUIET)
@@ -168,6 +223,8 @@ def test_a_model_by_code_in_a_file_still_needs_leave(tmp_path: Path) -> None:
         (lambda out: fp.run("digits", set=3, rounds=0, out=out), ["set: 3 is no dictionary", "rounds=0"]),
         (lambda out: fp.run("digits", set={"no.key": 1}, out=out), ["no.key=1"]),
         (lambda out: fp.run("digits", engine="superlink", out=out), ["engine='superlink'"]),
+        (lambda out: fp.run("digits", engine="ray", model=nn.Linear(64, 10), out=out),
+         ['engine="ray"', "an object of this one", 'engine="embedded"']),
         (lambda out: fp.run("digits", workers=0, out=out), ["workers"]),
         (lambda out: fp.run("nowhere", out=out), ["nowhere"]),
         (lambda out: fp.run(5, out=out), ["int: no scenario"]),
@@ -220,7 +277,31 @@ def test_an_interrupted_run_of_an_object_promises_no_resumption(
     monkeypatch.setattr(actions, "_shown", lambda *_: nullcontext(interrupt))
     with pytest.raises(KeyboardInterrupt):
         fp.run("digits", model=nn.Linear(64, 10), rounds=3, out=tmp_path, workers=1)
-    assert "cannot be resumed: its model is a Python object" in capsys.readouterr().err
+    assert "cannot be resumed: it lacks the model, which was an object in Python" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("call", [fp.run, fp.compare])
+def test_interrupted_work_on_arrays_promises_no_resumption(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arrays: tuple,
+    call: Callable,
+) -> None:
+    from scenarios.api import actions
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(actions, "_shown", lambda *_: nullcontext(interrupt))
+    x, y, users = arrays
+    people = fp.people(x, y, users=users)
+    more = {"trusts": ["central"], "epsilons": [2], "seeds": [1]} if call is fp.compare else {}
+    with pytest.raises(KeyboardInterrupt):
+        call(people, rounds=2, out=tmp_path, workers=1, **more)
+    errors = capsys.readouterr().err
+    assert "Resume with" not in errors
+    assert "it lacks the records, which were arrays in Python. Save the people first" in errors
 
 
 def test_a_scenario_object_names_what_was_changed() -> None:

@@ -125,6 +125,12 @@ def test_a_file_of_arrays_is_used_as_it_is(arrays: tuple, tmp_path: Path) -> Non
     with pytest.raises(fp.InputError, match="already exists"):
         fp.people(x, y).save(tmp_path / "mine.npz")
     assert "Give the path alone" in message(tmp_path / "mine.npz", y)
+    for test in (x, (x, y), pd.DataFrame(x)):
+        assert "Give the path alone" in message(tmp_path / "mine.npz", test=test)
+    for call in (fp.tune, fp.ask, fp.replay, fp.audit):
+        with pytest.raises(fp.InputError) as caught:
+            call(fp.people(x, y), **({"canaries": 0} if call is fp.audit else {}))
+        assert "People:" not in str(caught.value)
 
 
 def test_saved_records_are_private_and_whole(
@@ -183,6 +189,20 @@ def test_temporary_files_are_private_and_go_with_their_object(arrays: tuple) -> 
         ((np.array([["a"]] * 40), [0, 1] * 20), {}, "x_train holds text"),
         ((np.array([[{}]] * 40), [0, 1] * 20), {}, "people: "),
         ((np.eye(40), [0.5, 1] * 20), {}, "label 0.5"),
+        ((np.eye(2), [0, 1]), {"users": ["a", None]}, "users: a record has no owner"),
+        ((np.eye(2), [0, 1]), {"users": ["a", np.nan]}, "users: a record has no owner"),
+        ((np.eye(2), [0, 1]), {"users": pd.Series(["a", pd.NA])}, "users: a record has no owner"),
+        ((np.eye(2), [0, 1]), {"users": np.array([1, np.nan])}, "users: a record has no owner"),
+        ((np.eye(2), ["a", np.nan]), {}, "has no label"),
+        ((pd.DataFrame({"a": [1.0, 2.0]}), [0, 1]), {"users": ["u", np.nan]}, "users: a record has none"),
+        ((pd.DataFrame({"a": [1j, 2.0], "y": [0, 1]}), "y"), {}, "complex"),
+        ((pd.DataFrame({"a": [1.0, 2.0], "y": [0, 1]}), "y"), {"bounds": "a"}, "bounds: give a dictionary"),
+        (([[1], [1, 2]], [0, 1]), {}, "x: no array"),
+        ((np.eye(2), [[0], [1, 2]]), {}, "y: no array"),
+        ((torch.eye(2, requires_grad=True), [0, 1]), {}, "detach"),
+        (({"a": 1},), {}, "(record, label) pairs"),
+        ((np.eye(2), [0, 1]), {"seed": "a"}, "seed = 'a'"),
+        ((np.eye(2), [0, 1]), {"test": np.eye(2)}, "test = ndarray"),
         (("no.csv", "y"), {}, "no such file"),
         (("no.xlsx", "y"), {}, "not a data set"),
         ((torch.utils.data.TensorDataset(torch.rand(3, 2)),), {}, "(record, label) pairs"),

@@ -118,6 +118,54 @@ def test_a_notebook_shows_names_as_text(central: object) -> None:
     assert not [tag for tag in ("<b>/", "<i>", "<u>") if tag in shown]
 
 
+def test_figures_state_the_terms_of_their_epsilons() -> None:
+    def held(observer: str, epsilon: float | None, unit: str = "client") -> dict:
+        return {
+            "observer": observer,
+            "epsilon": epsilon,
+            "delta": 1e-5,
+            "unit": unit,
+            "adjacency": "replace-one",
+        }
+
+    def cell(trust: str, *guarantees: dict) -> dict:
+        figures = {"mean": 0.5, "low": None, "high": None}
+        return {"trust": trust, "unit": guarantees[0]["unit"], "mechanism": None, "epsilon": 1.0, "rounds": 1,
+                "accuracies": [0.5], "accuracy": figures, "guarantees": list(guarantees)}  # fmt: skip
+
+    central = cell("central", held("server", None), held("participant", 1.0), held("outsider", 1.0))
+    titles = []
+    for other in (cell("local", held("server", 1.0)), cell("local", held("server", 1.0, "example"))):
+        document = {
+            "kind": "compare",
+            "name": "a",
+            "status": "finished",
+            "path": "b",
+            "cells": [central, other],
+        }
+        titles.append(result_of(document).figure().axes[0].get_title().split("\n"))
+        assert max(map(len, titles[-1])) < 80  # it fits above the axes
+    assert titles == [
+        [
+            "epsilon at delta = 1e-05, unit client, replace-one",
+            "trust central: against participant, outsider",
+            "trust local: against server",
+        ],
+        [
+            "trust central at delta = 1e-05, unit client, replace-one: against participant,",
+            "outsider",
+            "trust local at delta = 1e-05, unit example, replace-one: against server",
+        ],
+    ]
+    for epsilon, expected in ((1.0, "trust central: against server"), (None, "no guarantee")):
+        attack = {"name": "a", "seat": "server", "trust": "central", "epsilon": epsilon,
+                  "guarantee": held("server", epsilon), "roc": [{"fpr": [0, 1], "tpr": [0, 1]}]}  # fmt: skip
+        replay = result_of(
+            {"kind": "replay", "name": "a", "status": "finished", "path": "b", "attacks": [attack]}
+        )
+        assert expected in replay.roc().axes[0].get_title()
+
+
 def test_every_kind_has_its_class() -> None:
     assert set(KINDS) == {
         "run",
