@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,8 +20,6 @@ from typing import Any
 from fedprivacy.errors import InputError
 from fedprivacy.io import bounded_json
 from fedprivacy.io.atomic import replace_file
-from fedprivacy.io.escape import on_one_line
-from fedprivacy.io.lock import alone
 from fedprivacy.io.toml_text import suggestion
 from fedprivacy.records.run_directory import read_document
 from fedprivacy.scenario import reading
@@ -243,7 +240,7 @@ def _column(name: str, where: str) -> str:
     return name
 
 
-# ------------------------------------------------------------------ tags and removal
+# ------------------------------------------------------------------ tags
 
 
 def tags_of(path: Path) -> tuple[str, ...]:
@@ -269,32 +266,3 @@ def tag(path: Path, add: Sequence[str], remove: Sequence[str] = ()) -> tuple[str
         raise InputError(f"{path}: would have {len(tags)} tags. At most {MAX_TAGS} are possible.")
     replace_file(path / TAGS, json.dumps(tags).encode())
     return tags
-
-
-def check_removable(paths: Sequence[Path]) -> None:
-    """Checks that each path is a run directory that can be removed.
-
-    Raises:
-        InputError: with every path that is a link, or no run directory.
-    """
-    problems = []
-    for path in paths:
-        try:
-            if path.is_symlink():
-                raise InputError(f"{path}: a link. Name the run directory itself.")
-            row_of(path)
-        except InputError as error:
-            problems.append(on_one_line(str(error)))
-    if problems:
-        raise StoredError("\n".join(problems))
-
-
-def remove(path: Path) -> None:
-    """Removes a run directory with all that is in it.
-
-    Raises:
-        InputError: if it is no run directory, or a link, or a process works on it.
-    """
-    check_removable([path])
-    with alone(path):
-        shutil.rmtree(path)  # follows no links

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from fedprivacy.errors import InputError
-from fedprivacy.io.lock import alone
-from scenarios.stored.listing import check_removable, chosen, remove, row_of, rows_of, tag, tags_of
+from scenarios.stored.listing import chosen, row_of, rows_of, tag, tags_of
 
 
 @pytest.fixture
@@ -150,37 +149,6 @@ def test_unfinished_work_is_listed(copied: Path) -> None:
     (row,) = rows_of(copied.parent)
     assert (row.name, row.status, row.trust, row.accuracy) == ("digits", "unfinished", "central", None)
     assert row.started
-
-
-def test_a_removal_takes_the_run_alone(copied: Path) -> None:
-    other = shutil.copytree(copied, copied.parent / "other")
-    remove(copied)
-    assert names(rows_of(other.parent)) == ["other"]
-
-
-def test_links_and_folders_that_are_no_runs_are_not_removed(
-    copied: Path, stored: dict[str, Path], tmp_path: Path
-) -> None:
-    link, plain = tmp_path / "link", tmp_path / "plain"
-    link.symlink_to(stored["plain"])
-    plain.mkdir()
-    with pytest.raises(InputError) as caught:
-        check_removable([link, plain, copied])
-    assert len(str(caught.value).splitlines()) == 2
-    for path in (link, plain):
-        with pytest.raises(InputError):
-            remove(path)
-    assert stored["plain"].is_dir()
-    assert plain.is_dir()
-    (copied / "elsewhere").symlink_to(stored["plain"])
-    remove(copied)
-    assert (stored["plain"] / "run.json").is_file()
-
-
-def test_a_run_that_is_worked_on_is_not_removed(copied: Path) -> None:
-    with alone(copied), pytest.raises(InputError, match="at work on it"):
-        remove(copied)
-    assert (copied / "run.json").is_file()
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
