@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from fedprivacy.errors import InputError
 from fedprivacy.report.index import HEAD, render, write
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -66,6 +68,27 @@ def test_it_links_the_reports_that_are_there(tmp_path: Path) -> None:
     page = write(tmp_path, rows).read_text()
     assert 'href="one/report.html"' in page
     assert 'href="two/report.html"' not in page
+
+
+def test_a_page_of_somebody_else_is_not_overwritten(tmp_path: Path) -> None:
+    page, other = tmp_path / "index.html", tmp_path / "other"
+    write(tmp_path, [row("one")])
+    write(tmp_path, [row("two")])  # ours is
+    other.write_text(page.read_text())
+    page.write_text("<html>mine</html>")
+    with pytest.raises(InputError, match="not a page of"):
+        write(tmp_path, [row("one")])
+    assert page.read_text() == "<html>mine</html>"
+    page.unlink()
+    page.symlink_to(other)
+    with pytest.raises(InputError, match="not a page of"):
+        write(tmp_path, [row("one")])
+
+
+def test_names_of_any_bytes_have_an_address() -> None:
+    page = render([row(os.fsdecode(b"a\xff"))], [True])
+    assert 'href="a%FF/report.html"' in page
+    page.encode()
 
 
 @pytest.mark.slow

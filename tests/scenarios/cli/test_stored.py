@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -122,3 +123,13 @@ def test_import_makes_a_scenario_that_runs(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
     report = (tmp_path / json.loads(run.stdout)["path"] / "report.html").read_text()
     assert "The clients are Bern, Graz, Linz, Ulm." in report
+
+
+def test_a_folder_whose_name_is_no_utf_8_is_listed(work: Path, tmp_path: Path) -> None:
+    shutil.copytree(work / "runs" / "first", tmp_path / "runs" / os.fsdecode(b"a\xff"))
+    for words in (("list",), ("list", "--csv"), ("list", "--json"), ("list", "--page")):
+        done = command(*words, folder=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert "a%FF/report.html" in (tmp_path / "runs" / "index.html").read_text()
+    done = command("list", "--page", os.fsdecode(b"runs/a\xff"), folder=tmp_path)
+    assert "Traceback" not in done.stderr
