@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 from rich.table import Table
@@ -70,7 +71,19 @@ def show_difference(document: Mapping[str, Any]) -> None:
         for key, pair in values.items():
             table.add_row(f"  {key}", *("-" if value is None else str(value) for value in pair))
     table.add_row("guarantee against", "", "", style="bold")
-    for observer, guarantee in document["guarantees"].items():
+    _add_guarantees(table, document["guarantees"])
+    for cell in document["cells"]:
+        named = [f"{key} {'-' if value is None else value}" for key, value in cell["cell"].items()]
+        table.add_row("cell", ", ".join(named), "", style="bold")
+        for key, pair in cell["results"].items():
+            table.add_row(f"  {key}", *("-" if value is None else f"{value:.4g}" for value in pair))
+        _add_guarantees(table, cell["guarantees"])
+    console.print(table)
+
+
+def _add_guarantees(table: Table, guarantees: Mapping[str, Any]) -> None:
+    for observer, guarantee in guarantees.items():
         table.add_row(f"  {observer}", *guarantee["stated"])
         table.add_row("", guarantee["verdict"], "")
-    console.print(table)
+        for first, second in zip_longest(*guarantee["assumptions"], fillvalue=""):
+            table.add_row("    assumed", first, second)

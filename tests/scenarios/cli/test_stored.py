@@ -133,3 +133,18 @@ def test_a_folder_whose_name_is_no_utf_8_is_listed(work: Path, tmp_path: Path) -
     assert "a%FF/report.html" in (tmp_path / "runs" / "index.html").read_text()
     done = command("list", "--page", os.fsdecode(b"runs/a\xff"), folder=tmp_path)
     assert "Traceback" not in done.stderr
+
+
+def test_a_difference_lists_the_assumptions_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    from scenarios.cli.display_stored import show_difference
+
+    stated = {"stated": ["a", "b"], "verdict": "v", "assumptions": [["one of the first"], []]}
+    cell = {"cell": {"trust": "central", "epsilon": 2.0}, "results": {"accuracy": [0.5, None]}}
+    cells = [{**cell, "guarantees": {"outsider": stated}}]
+    show_difference(
+        {"names": ["x", "y"], "settings": {}, "results": {}, "guarantees": {"server": stated}, "cells": cells}
+    )
+    text = capsys.readouterr().out
+    assert text.count("one of the first") == 2
+    assert "trust central, epsilon 2.0" in text
+    assert "0.5" in text

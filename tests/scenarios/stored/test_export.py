@@ -114,7 +114,7 @@ def test_files_of_others_stay_and_nothing_is_left_after_an_error(
 ) -> None:
     run, written = stored["compare"], []
     two = {"first": tables.cells, "second": tables.cells}
-    monkeypatch.setitem(tables.TABLES, "compare", two)  # type: ignore[arg-type]
+    monkeypatch.setitem(tables.TABLES, "compare", two)
 
     def full(path: Path, content: bytes) -> Path:
         written.append(path)
