@@ -14,6 +14,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.escape import printable
@@ -96,14 +97,15 @@ def _begin(path: Path) -> bytes:
 
 
 def _row(row: Mapping[str, Any], report: bool) -> IndexRow:
-    epsilons = [row[f"epsilon_{observer}"] for observer in ("server", "participant", "outsider")]
+    epsilons = [row[f"epsilon_{observer}"] for observer in OBSERVERS]
+    missing = "no guarantee" if row["guarantees"] == "whole" else row["guarantees"]
     cells = (
         Cell(row["run"]),
         Cell(row["started"].replace("T", " ").removesuffix("+00:00") or "-"),
         Cell(row["kind"] or "-"),
         Cell(row["trust"] or "-"),
         Cell(row["unit"] or "-"),
-        *(Cell("-") if epsilon is None else Cell(printed(epsilon), epsilon) for epsilon in epsilons),
+        *(Cell(missing) if epsilon is None else Cell(printed(epsilon), epsilon) for epsilon in epsilons),
         Cell("-") if row["delta"] is None else Cell(f"{row['delta']:g}", row["delta"]),
         Cell("-") if row["accuracy"] is None else Cell(f"{row['accuracy']:.3f}", row["accuracy"]),
         Cell(row["status"] or "-"),

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-OBSERVERS = ("server", "participant", "outsider")
-
 
 @dataclass(frozen=True)
 class Guarantee:

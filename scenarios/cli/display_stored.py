@@ -8,12 +8,12 @@ from typing import Any
 
 from rich.table import Table
 
+from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.console import Terminal
 
 MOST_ROWS = 30
-_NAME = 44  # columns of a name
-_LINE = f"{{:<{_NAME}}}{{:<8}}{{:<9}}{{:<14}}{{}}"
+_LINE = "  {:<20}{:<21}{:<18}{:<8}{}"
 _DISPLAYS = {  # kind -> module of the command line, and its function
     "run": ("display", "show_run"),
     "compare": ("display", "show_comparison"),
@@ -27,26 +27,28 @@ _DISPLAYS = {  # kind -> module of the command line, and its function
 
 
 def show_list(document: Mapping[str, Any]) -> None:
-    """Prints a row for each stored result, at most `MOST_ROWS`."""
+    """Prints two lines for each stored result: its name, and what it is. At most `MOST_ROWS`."""
     console, rows = Terminal(soft_wrap=True), document["runs"]
     if not rows:
         console.print("No stored results fit.")
         return
-    console.print(_LINE.format("run", "trust", "unit", "epsilon", "accuracy"))
+    console.print(_LINE.format("trust or kind", "unit/adjacency", "epsilon", "delta", "accuracy"))
     for row in rows[:MOST_ROWS]:
-        bounds = [row[f"epsilon_{observer}"] for observer in ("server", "participant", "outsider")]
+        bounds = [row[f"epsilon_{observer}"] for observer in OBSERVERS]
         epsilons = "/".join("-" if bound is None else printed(bound) for bound in bounds)
-        accuracy = "-" if row["accuracy"] is None else f"{row['accuracy']:.3f}"
+        if row["guarantees"] != "whole":
+            epsilons = row["guarantees"]
+        accuracy = "" if row["accuracy"] is None else f"{row['accuracy']:.3f}"
         result = accuracy if row["status"] == "finished" else row["status"]
-        unit = (row["unit"] or "-").partition(",")[0]
-        name, fields = row["run"], (row["trust"] or "-", unit, epsilons, result)
-        if len(name) >= _NAME:  # never cut, so that it can be copied
-            console.print(name)
-            name = ""
-        console.print(_LINE.format(name, *fields))
+        unit = (row["unit"] or "").replace(", ", "/")
+        delta = "" if row["delta"] is None else f"{row['delta']:g}"
+        console.print(row["run"])  # never cut, so that it can be copied
+        console.print(_LINE.format(row["trust"] or row["kind"], unit, epsilons, delta, result).rstrip())
         if row["tags"]:
             console.print(f"  tags: {', '.join(row['tags'])}")
-    console.print("epsilon against server/participant/outsider; -: no guarantee")
+    console.print(f"epsilon against {'/'.join(OBSERVERS)}; -: no guarantee")
+    if any(row["guarantees"] == "by cell" for row in rows[:MOST_ROWS]):
+        console.print("by cell: each cell or attack has its own, see `fedprivacy show RUN`")
     if len(rows) > MOST_ROWS:
         console.print(f"... and {len(rows) - MOST_ROWS:,} more: --filter, --sort, --csv or --json.")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.documents.redaction import operator_only, redact
-from fedprivacy.guarantees.ledger import OBSERVERS
+from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.verification.verify import checked_document
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.io import bounded_json
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.toml_text import suggestion
@@ -26,7 +27,7 @@ from fedprivacy.scenario import reading
 
 TAGS = "tags.json"
 MAX_TAGS = 20
-OBSERVERS = ("server", "participant", "outsider")
+BY_CELL = ("compare", "compare-statistics", "erm", "replay", "audit")  # each cell or attack has its own
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _FILTER = re.compile(r"([a-z_]+)(<=|>=|!=|=|<|>)(.*)")
 
@@ -47,6 +48,7 @@ class Row:
         started: When it began, in UTC.
         unit: The unit of privacy and adjacency of its epsilons, as "client, replace-one".
         epsilons: Observer -> epsilon; None where nothing is guaranteed. Of results with several cells empty.
+        guarantees: "whole" for the whole result, "by cell", or "not stated", as of unfinished work.
         accuracy: Of the last round of a run; None otherwise.
     """
 
@@ -59,6 +61,7 @@ class Row:
     unit: str | None
     delta: float | None
     epsilons: Mapping[str, float | None]
+    guarantees: str
     accuracy: float | None
     tags: tuple[str, ...]
 
@@ -74,6 +77,7 @@ class Row:
             "trust": self.trust,
             "unit": self.unit,
             "delta": self.delta,
+            "guarantees": self.guarantees,
             **{f"epsilon_{observer}": self.epsilons.get(observer) for observer in OBSERVERS},
             "accuracy": self.accuracy,
             "tags": list(self.tags),
@@ -81,7 +85,7 @@ class Row:
 
 
 COLUMNS = (
-    "run", "path", "name", "kind", "started", "status", "trust", "unit", "delta",
+    "run", "path", "name", "kind", "started", "status", "trust", "unit", "delta", "guarantees",
     *(f"epsilon_{observer}" for observer in OBSERVERS), "accuracy", "tags",
 )  # fmt: skip
 
@@ -135,6 +139,7 @@ def row_of(path: Path) -> Row:
         unit=f"{unit}, {adjacency}" if isinstance(unit, str) and isinstance(adjacency, str) else None,
         delta=_number(first.get("delta")),
         epsilons={str(each.get("observer")): _number(each.get("epsilon")) for each in stated},
+        guarantees="whole" if stated else "by cell" if document.get("kind") in BY_CELL else "not stated",
         accuracy=_number(final.get("accuracy")),
         tags=tags_of(path),
     )

@@ -30,6 +30,7 @@ def row(run: str, **changes: Any) -> dict[str, Any]:
         "trust": "central",
         "unit": "client, replace-one",
         "delta": 1e-5,
+        "guarantees": "whole",
         "epsilon_server": None,
         "epsilon_participant": 2.00001,
         "epsilon_outsider": 2.0,
@@ -45,11 +46,14 @@ def test_texts_are_escaped_and_names_are_quoted_in_addresses() -> None:
     assert 'href="a%20b%23%3Cscript%3Ealert%281%29%3C/script%3E/report.html"' in page
 
 
-def test_an_epsilon_is_rounded_up_and_a_missing_one_is_a_dash() -> None:
+def test_an_epsilon_is_rounded_up_and_a_missing_one_is_explained() -> None:
     page = render([row("r")], [False])
     assert 'data-key="2.00001">2.001</td>' in page
-    assert "<td>-</td>" in page
+    assert ">no guarantee</td>" in page
     assert "<a " not in page
+    page = render([row("r", guarantees="by cell", epsilon_participant=None, epsilon_outsider=None)], [False])
+    assert page.count(">by cell</td>") == 3
+    assert ">no guarantee</td>" not in page
 
 
 def test_the_policy_allows_the_script_of_the_page_alone() -> None:

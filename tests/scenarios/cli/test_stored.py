@@ -42,7 +42,7 @@ def test_list_prints_a_line_for_each_run(work: Path) -> None:
     done = command("list", folder=work)
     assert done.returncode == 0, done.stderr
     assert "first" in done.stdout
-    assert "-/2/2" in done.stdout
+    assert "  central             client/replace-one   -/2/2             1e-05" in done.stdout
     assert "epsilon against server/participant/outsider" in done.stdout
     assert "No stored results fit." in command("list", "--filter", "trust=local", folder=work).stdout
 
@@ -148,3 +148,45 @@ def test_a_difference_lists_the_assumptions_that_differ(capsys: pytest.CaptureFi
     assert text.count("one of the first") == 2
     assert "trust central, epsilon 2.0" in text
     assert "0.5" in text
+
+
+def shown(capsys: pytest.CaptureFixture[str], *rows: dict[str, object]) -> list[str]:
+    from scenarios.cli.display_stored import show_list
+
+    show_list({"runs": list(rows)})
+    return capsys.readouterr().out.splitlines()
+
+
+ROW = {
+    "run": "20261125-071943-local-vs-central-08eb58",
+    "kind": "run",
+    "status": "finished",
+    "trust": "distributed",
+    "unit": "example, replace-one",
+    "delta": 1.5e-6,
+    "guarantees": "whole",
+    "epsilon_server": 2.001,
+    "epsilon_participant": 2.001,
+    "epsilon_outsider": 10.37,
+    "accuracy": 0.5,
+    "tags": [],
+}
+
+
+def test_list_states_the_terms_of_an_epsilon_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    _, name, line, legend = shown(capsys, ROW)
+    assert name == ROW["run"]
+    assert line.split() == ["distributed", "example/replace-one", "2.001/2.001/10.37", "1.5e-06", "0.500"]
+    assert len(line) <= 80
+    assert legend.endswith("-: no guarantee")
+
+
+@pytest.mark.parametrize("state", ["by cell", "not stated"])
+def test_list_shows_no_dash_where_a_guarantee_is_only_not_stated(
+    capsys: pytest.CaptureFixture[str], state: str
+) -> None:
+    none = dict.fromkeys(["unit", "delta", "epsilon_server", "epsilon_participant", "epsilon_outsider"])
+    row = {**ROW, **none, "guarantees": state, "trust": None, "kind": "compare", "accuracy": None}
+    _, _, line, *legend = shown(capsys, row)
+    assert line.split() == ["compare", *state.split()]
+    assert (len(legend) == 2) == (state == "by cell")

@@ -26,6 +26,7 @@ def test_rounds_as_csv(stored: dict[str, Path], tmp_path: Path) -> None:
     (row,) = csv.DictReader(path.read_text().splitlines())
     assert row["round"] == "1"
     assert row["epsilon_server"] == ""
+    assert (row["unit"], row["adjacency"], row["delta"]) == ("client", "replace-one", "1e-05")
     assert float(row["epsilon_outsider"]) == pytest.approx(2, abs=1e-3)
 
 
@@ -34,6 +35,9 @@ def test_cells_as_parquet(stored: dict[str, Path], tmp_path: Path) -> None:
     (path,) = export(stored["compare"], tmp_path, "parquet")
     table = pd.read_parquet(path)
     assert table["trust"].tolist() == ["none", "central"]
+    assert table["unit"].tolist() == ["client", "client"]
+    assert table["adjacency"].tolist() == ["replace-one", "replace-one"]
+    assert table["delta"].tolist()[1] == 1e-5
     assert table["seeds"].tolist() == [1, 1]  # how many, not which
 
 
@@ -94,6 +98,14 @@ def test_nothing_is_written_over_or_half_written(stored: dict[str, Path], tmp_pa
     with pytest.raises(InputError, match="Choose another folder"):
         export(stored["plain"], tmp_path / "file" / "in", "csv")
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_every_table_with_epsilons_states_their_terms(stored: dict[str, Path]) -> None:
+    for path in stored.values():
+        for rows in public_tables(read_document(path / "run.json")).values():
+            for row in rows:
+                if any(column.startswith("epsilon") for column in row):
+                    assert row.keys() >= {"unit", "adjacency", "delta"}
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x"])

@@ -38,6 +38,8 @@ def test_a_row_quotes_the_record(stored: dict[str, Path]) -> None:
     assert row.epsilons["server"] is None
     assert row.epsilons["outsider"] == pytest.approx(2, abs=1e-3)
     assert row.accuracy == json.loads((stored["plain"] / "run.json").read_text())["final"]["accuracy"]
+    assert row.guarantees == row_of(stored["none"]).guarantees == "whole"
+    assert row_of(stored["compare"]).guarantees == "by cell"
     assert row_of(stored["compare"]).trust is None  # each of its cells has its own
     text = json.dumps(row.to_json())
     assert not [key for key in ("seed", "noise_key", "command", "digest") if key in text]
@@ -149,6 +151,7 @@ def test_unfinished_work_is_listed(copied: Path) -> None:
     (row,) = rows_of(copied.parent)
     assert (row.name, row.status, row.trust, row.accuracy) == ("digits", "unfinished", "central", None)
     assert row.started
+    assert row.guarantees == "not stated"
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
