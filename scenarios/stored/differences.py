@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fedprivacy.documents.redaction import operator_only, redact
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import printed
+from fedprivacy.io.flat import flat
 from fedprivacy.verification.verify import checked_document
 
 # Texts for a reader, which change nothing that is computed.
@@ -62,8 +63,8 @@ def _settings(
     whole: Sequence[Mapping[str, Any]], public: Sequence[Mapping[str, Any]]
 ) -> dict[str, list[Any]]:
     """Returns the settings that differ. Those that are operator-only, and seeds, are named alone."""
-    tables = [dict(_flat(document["scenario"])) for document in whole]
-    shown = [dict(_flat(_table(document.get("scenario")))) for document in public]
+    tables = [dict(flat(document["scenario"])) for document in whole]
+    shown = [dict(flat(_table(document.get("scenario")))) for document in public]
     settings = {}
     for key in dict.fromkeys([*tables[0], *tables[1]]):
         pair = [table.get(key) for table in tables]
@@ -139,14 +140,6 @@ def _errors(cell: Mapping[str, Any]) -> dict[str, Any]:
 
 def _table(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _flat(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{path}{key}.")
-        else:
-            yield f"{path}{key}", value
 
 
 def _by_observer(part: Mapping[str, Any]) -> dict[str, Guarantee]:

@@ -261,7 +261,8 @@ def tag(path: Path, add: Sequence[str], remove: Sequence[str] = ()) -> tuple[str
     """Adds tags to a run directory and removes others, and returns those that it has then.
 
     Raises:
-        InputError: if it is no run directory, a tag is not one, or there would be too many.
+        InputError: if it is no run directory or cannot be written, a tag is not one, or there would be too
+            many.
     """
     row_of(path)
     if wrong := [name for name in add if not _TAG.fullmatch(name)]:
@@ -269,5 +270,8 @@ def tag(path: Path, add: Sequence[str], remove: Sequence[str] = ()) -> tuple[str
     tags = tuple(dict.fromkeys([*(name for name in tags_of(path) if name not in remove), *add]))
     if len(tags) > MAX_TAGS:
         raise InputError(f"{path}: would have {len(tags)} tags. At most {MAX_TAGS} are possible.")
-    replace_file(path / TAGS, json.dumps(tags).encode())
+    try:
+        replace_file(path / TAGS, json.dumps(tags).encode())
+    except OSError as error:
+        raise InputError(f"{path / TAGS}: {error.strerror}. Ask for the right to write there.") from error
     return tags

@@ -190,3 +190,20 @@ def test_list_shows_no_dash_where_a_guarantee_is_only_not_stated(
     _, _, line, *legend = shown(capsys, row)
     assert line.split() == ["compare", *state.split()]
     assert (len(legend) == 2) == (state == "by cell")
+
+
+def test_rm_of_the_folder_that_one_is_in_takes_nothing(work: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copytree(work / "runs" / "first", tmp_path / "first"))
+    done = command("rm", "--yes", ".", folder=path)
+    assert (done.returncode, "the folder that you are in" in done.stderr) == (2, True)
+    assert (path / "run.json").is_file()
+    assert command("rm", "--yes", "first", "first/", folder=tmp_path).stdout == "Removed first.\n"
+
+
+def test_figures_are_not_written_through_a_link(work: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copytree(work / "runs" / "first", tmp_path / "first"))
+    (tmp_path / "mine").mkdir()
+    (path / "figures").symlink_to(tmp_path / "mine")
+    done = command("report", "first", "--figures", "svg", folder=tmp_path)
+    assert (done.returncode, "not a folder of its own" in done.stderr) == (2, True)
+    assert not list((tmp_path / "mine").iterdir())

@@ -103,6 +103,18 @@ def test_tags(copied: Path) -> None:
     assert tags_of(copied) == ("paper", "v2")
 
 
+def test_tags_are_not_written_through_a_link(copied: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text('["theirs"]')
+    (copied / "tags.json").symlink_to(mine)
+    assert tag(copied, ["paper"]) == ("paper",)
+    assert mine.read_text() == '["theirs"]'
+    (copied / "tags.json").unlink()
+    (copied / "tags.json").mkdir()
+    with pytest.raises(InputError, match=r"tags\.json"):
+        tag(copied, ["paper"])
+
+
 @pytest.mark.parametrize("text", ["{}", '["a b", 3, "ok"]', "[" * 100_000, '"x"', "\udc80", "nul"])
 def test_tags_that_somebody_wrote(copied: Path, text: str) -> None:
     (copied / "tags.json").write_bytes(text.encode("utf-8", "surrogateescape"))
