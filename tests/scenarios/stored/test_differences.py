@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import fedprivacy as fp
 from fedprivacy.errors import InputError
 from fedprivacy.verification.verify import checked_document
 from scenarios.stored import differences
@@ -146,3 +147,20 @@ def test_a_record_that_contradicts_itself_is_refused(stored: dict[str, Path], tm
         difference(path, stored["plain"])
     with pytest.raises(InputError):
         difference(stored["plain"], tmp_path)
+
+
+def test_a_private_number_of_clients_is_not_shown(tmp_path: Path) -> None:
+    """Under add-remove a record marks it, and it is shown of neither record, public in the other or not."""
+    paths = {}
+    for adjacency, clients in (("add-remove", 4321), ("replace-one", 1234)):
+        settings = {
+            "privacy.trust": "central", "privacy.adjacency": adjacency, "data.clients": clients,
+            "compare.trusts": ["central"], "compare.clients": [10],
+        }  # fmt: skip
+        paths[adjacency] = fp.ask("star-wars-survey", set=settings, out=tmp_path, progress=False).path
+    for pair in (("add-remove", "replace-one"), ("replace-one", "add-remove")):
+        document = difference(*(paths[name] for name in pair))
+        assert document["settings"]["data.clients"] == ["differs, not shown"] * 2
+        settings = json.dumps(document["settings"])
+        assert "4321" not in settings
+        assert "1234" not in settings
