@@ -27,7 +27,7 @@ from fedprivacy.attacks.empirical import Guesses
 from fedprivacy.attacks.gaussian_scores import ScoreMoments, gaussian_lower_bound
 from fedprivacy.attacks.neighbours import Neighbours
 from fedprivacy.attacks.tradeoff import GaussianCurve
-from fedprivacy.guarantees.ledger import OBSERVERS
+from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import guarantees, printed
 
 

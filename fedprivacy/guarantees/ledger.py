@@ -21,6 +21,7 @@ from fedprivacy.accounting.events import to_json
 from fedprivacy.errors import RunError
 from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
 from fedprivacy.guarantees.deployment import SIMULATION, Stated
+from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.per_client import client_events, spread
 from fedprivacy.io.tensor_file import stored_array
 from fedprivacy.io.validation import Fields, check
@@ -28,7 +29,6 @@ from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.local import LocalMechanism
 from fedprivacy.plan.privacy_plan import Plan
 
-OBSERVERS = ("server", "participant", "outsider")
 BROKEN_OFF = Assume.BROKEN_OFF
 # The assumptions that `Ledger._common` lists after it.
 _AFTER_BROKEN_OFF = (

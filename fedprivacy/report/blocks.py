@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, Protocol
 
 
@@ -60,12 +59,17 @@ class Drawing(Protocol):
         """Unique on the page."""
         ...
 
+    @property
+    def alt(self) -> str:
+        """What it shows, for those who cannot see it."""
+        ...
+
     def draw(self, *, narrow: bool) -> str:
         """Inline SVG for wide or narrow windows."""
         ...
 
-    def save(self, path: Path) -> None:
-        """Writes it to a .svg, .png or .pdf file."""
+    def saved(self, kind: str) -> bytes:
+        """Returns it as a file: "svg", "png" or "pdf"."""
         ...
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +14,16 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.escape import printable
+from fedprivacy.io.regular_file import open_regular
 from fedprivacy.report.printing import environment
 
 FILE = "index.html"
+GENERATOR = b'<meta name="generator" content="fedprivacy list">'
+MOST = 2**30  # bytes of a page
 HEAD = (
     "run", "started", "kind", "trust", "unit, adjacency", "epsilon: server", "participant", "outsider",
     "delta", "accuracy", "status", "tags",
@@ -70,28 +75,40 @@ def write(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     """Writes `folder/index.html`, and returns its path.
 
     Raises:
-        InputError: if the folder cannot be written.
+        InputError: if the folder cannot be written, or holds an index.html that is not from here.
     """
     reports = [(Path(row["path"]) / "report.html").is_file() for row in rows]
     target = folder / FILE
     try:
+        if os.path.lexists(target) and GENERATOR not in _begin(target):
+            raise InputError(f"{target}: not a page of `fedprivacy list`. Move it to another place.")
         return replace_file(target, render(rows, reports).encode(errors="replace"))
     except OSError as error:
         raise InputError(f"{target}: {error.strerror}. Choose a folder that you may write to.") from error
 
 
+def _begin(path: Path) -> bytes:
+    """Returns the first bytes of a page; nothing of a link, a pipe or a folder."""
+    try:
+        with open_regular(path, MOST, follow=False) as page:
+            return page.read(1000)
+    except (OSError, ValueError):
+        return b""
+
+
 def _row(row: Mapping[str, Any], report: bool) -> IndexRow:
-    epsilons = [row[f"epsilon_{observer}"] for observer in ("server", "participant", "outsider")]
+    epsilons = [row[f"epsilon_{observer}"] for observer in OBSERVERS]
+    missing = "no guarantee" if row["guarantees"] == "whole" else row["guarantees"]
     cells = (
         Cell(row["run"]),
         Cell(row["started"].replace("T", " ").removesuffix("+00:00") or "-"),
         Cell(row["kind"] or "-"),
         Cell(row["trust"] or "-"),
         Cell(row["unit"] or "-"),
-        *(Cell("-") if epsilon is None else Cell(printed(epsilon), epsilon) for epsilon in epsilons),
+        *(Cell(missing) if epsilon is None else Cell(printed(epsilon), epsilon) for epsilon in epsilons),
         Cell("-") if row["delta"] is None else Cell(f"{row['delta']:g}", row["delta"]),
         Cell("-") if row["accuracy"] is None else Cell(f"{row['accuracy']:.3f}", row["accuracy"]),
         Cell(row["status"] or "-"),
         Cell(", ".join(row["tags"]) or "-"),
     )
-    return IndexRow(cells, f"{quote(row['run'])}/report.html" if report else None)
+    return IndexRow(cells, f"{quote(os.fsencode(row['run']))}/report.html" if report else None)

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fedprivacy.documents.envelope import Arm
+from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Table, Text, Value
 from fedprivacy.report.wording import TRAINING, Wording
 
-OBSERVERS = ("server", "participant", "outsider")
 # Above it the bound on the odds (e^20, 5e8) is too loose to be called protection.
 USEFUL_EPSILON = 20.0
 LISTED = 6  # epsilons that a cell of the table lists; of more, the smallest and the largest

@@ -90,12 +90,13 @@ def place(drawn: Figure, left: float, top: float, right: float, bottom: float) -
     return drawn.add_axes(box)
 
 
-def save(drawn: Figure, path: Path, title: str) -> None:
-    """Writes a figure to a file by itself, with the light colours of the page in place of placeholders.
+def saved(drawn: Figure, kind: str, name: str, title: str) -> bytes:
+    """Returns the file of a figure by itself, with the light colours of the page in place of placeholders.
 
     Args:
         drawn: The figure, made within `style()`. Its colours are changed.
-        path: The file; its suffix is the format: .svg, .png or .pdf.
+        kind: The format: "svg", "png" or "pdf".
+        name: The ids in an SVG follow from it.
         title: The title in the file's metadata.
     """
     colours = {to_rgba(placeholder): colour for placeholder, colour in _light().items()}
@@ -108,12 +109,12 @@ def save(drawn: Figure, path: Path, title: str) -> None:
                 getattr(artist, f"set_{part}")([_recoloured(each, colours) for each in colour])
             elif is_color_like(colour):
                 getattr(artist, f"set_{part}")(_recoloured(colour, colours))
-    kind = path.suffix.removeprefix(".")
+    stream = io.BytesIO()
     metadata = {"Title": title} | ({"Date": None} if kind == "svg" else {})
     metadata |= {"CreationDate": None} if kind == "pdf" else {}
-    with mpl.rc_context({"svg.hashsalt": path.stem, "pdf.fonttype": 42, "font.family": "DejaVu Sans"}):
+    with mpl.rc_context({"svg.hashsalt": name, "pdf.fonttype": 42, "font.family": "DejaVu Sans"}):
         drawn.savefig(
-            path,
+            stream,
             format=kind,
             dpi=216,
             facecolor="white",
@@ -121,6 +122,7 @@ def save(drawn: Figure, path: Path, title: str) -> None:
             bbox_inches="tight",
             pad_inches=0.15,
         )
+    return stream.getvalue()
 
 
 def _recoloured(colour: Any, colours: Mapping[Any, str]) -> Any:

@@ -14,7 +14,7 @@ from fedprivacy.attacks.auditing import guesses_each
 from fedprivacy.attacks.empirical import Guesses
 from fedprivacy.attacks.gaussian_scores import ScoreMoments
 from fedprivacy.attacks.neighbours import Neighbours
-from fedprivacy.guarantees.ledger import OBSERVERS
+from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.verification.audited_runs import AGAIN, checked_runs
 from fedprivacy.verification.differences import refusal, refuse_length
 from fedprivacy.verification.parts import refuse_parts

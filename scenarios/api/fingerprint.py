@@ -183,9 +183,9 @@ class _Walk:
                 yield from self._reduced(value)
         elif hasattr(value, "named_modules") and hasattr(value, "state_dict"):
             yield re.sub(r" at 0x[0-9a-f]+", "", str(value))
-            kept = value.state_dict()
-            yield from (list(kept), list(kept.values()))
-            yield [[name, each] for name, each in value.named_buffers() if name not in kept]
+            state = value.state_dict()
+            yield from (list(state), list(state.values()))
+            yield [[name, each] for name, each in value.named_buffers() if name not in state]
             yield [[name, bool(each.requires_grad)] for name, each in value.named_parameters()]
             for name, layer in value.named_modules():
                 values = {key: item for key, item in vars(layer).items() if not _INTERNAL.match(key)}
@@ -208,24 +208,25 @@ class _Walk:
         }
         try:
             reduce = copyreg.dispatch_table.get(type(value))
-            made = reduce(value) if reduce else value.__reduce_ex__(4)
-            if isinstance(made, tuple):
-                made = [
-                    list(part) if at in (3, 4) and part is not None else part for at, part in enumerate(made)
+            reduced = reduce(value) if reduce else value.__reduce_ex__(4)
+            if isinstance(reduced, tuple):
+                reduced = [
+                    list(part) if at in (3, 4) and part is not None else part
+                    for at, part in enumerate(reduced)
                 ]
-            elif not _is_at_its_name(value, made):
-                raise TypeError(made)
+            elif not _is_at_its_name(value, reduced):
+                raise TypeError(reduced)
         except Exception:  # of any class: what cannot be copied cannot be seen into
             if type(attributes) is dict and "__wrapped__" in attributes:
-                made = None  # a cached function, by what it caches
+                reduced = None  # a cached function, by what it caches
             elif (_is_callers(type(value)) and (attributes or slots)) and not _built_on_c(type(value)):
-                made = None
+                reduced = None
             else:
                 self._put_new()
                 return
-        yield made
+        yield reduced
         yield slots
-        if type(attributes) is dict and (_is_callers(type(value)) or not isinstance(made, list)):
+        if type(attributes) is dict and (_is_callers(type(value)) or not isinstance(reduced, list)):
             yield attributes  # the caller's classes may leave some out of their copies
 
 
@@ -249,13 +250,13 @@ def _built_on_c(cls: type) -> bool:
 
 def _is_at_its_name(value: Any, name: str | None = None) -> bool:
     """Whether an object is what its module has under its name."""
-    found: Any = sys.modules.get(str(getattr(value, "__module__", None)))
-    if found is None:
+    here: Any = sys.modules.get(str(getattr(value, "__module__", None)))
+    if here is None:
         homes = (type(value).__module__, type(value).__module__.partition(".")[0])
-        found = next((sys.modules[home] for home in homes if home in sys.modules), None)
+        here = next((sys.modules[home] for home in homes if home in sys.modules), None)
     for part in str(name or getattr(value, "__qualname__", "")).split("."):
-        found = getattr(found, part, None)
-    return found is value
+        here = getattr(here, part, None)
+    return here is value
 
 
 def _names(code: CodeType) -> Iterator[str]:

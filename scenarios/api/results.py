@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-OBSERVERS = ("server", "participant", "outsider")
-
 
 @dataclass(frozen=True)
 class Guarantee:
@@ -298,8 +296,10 @@ class Replay(Result):
                 axes.plot(curve["fpr"], curve["tpr"], marker=mark, markevery=0.2, label=label)
         axes.plot([0, 1], [0, 1], linestyle=":", color="gray", label="guessing")
         shown = set(points["attack"])
-        played = [each for each in self.document["attacks"] if each["name"] in shown]
-        _state_terms(axes, [(each["trust"], each["guarantee"]) for each in played if each.get("guarantee")])
+        attacks_shown = [each for each in self.document["attacks"] if each["name"] in shown]
+        _state_terms(
+            axes, [(each["trust"], each["guarantee"]) for each in attacks_shown if each.get("guarantee")]
+        )
         axes.legend()
         return figure
 

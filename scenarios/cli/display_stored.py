@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 from rich.table import Table
 
+from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.console import Terminal
 
 MOST_ROWS = 30
-_NAME = 44  # columns of a name
-_LINE = f"{{:<{_NAME}}}{{:<8}}{{:<9}}{{:<14}}{{}}"
+_LINE = "  {:<20}{:<21}{:<18}{:<8}{}"
 _DISPLAYS = {  # kind -> module of the command line, and its function
     "run": ("display", "show_run"),
     "compare": ("display", "show_comparison"),
@@ -26,26 +27,28 @@ _DISPLAYS = {  # kind -> module of the command line, and its function
 
 
 def show_list(document: Mapping[str, Any]) -> None:
-    """Prints a row for each stored result, at most `MOST_ROWS`."""
+    """Prints two lines for each stored result: its name, and what it is. At most `MOST_ROWS`."""
     console, rows = Terminal(soft_wrap=True), document["runs"]
     if not rows:
         console.print("No stored results fit.")
         return
-    console.print(_LINE.format("run", "trust", "unit", "epsilon", "accuracy"))
+    console.print(_LINE.format("trust or kind", "unit/adjacency", "epsilon", "delta", "accuracy"))
     for row in rows[:MOST_ROWS]:
-        bounds = [row[f"epsilon_{observer}"] for observer in ("server", "participant", "outsider")]
+        bounds = [row[f"epsilon_{observer}"] for observer in OBSERVERS]
         epsilons = "/".join("-" if bound is None else printed(bound) for bound in bounds)
-        accuracy = "-" if row["accuracy"] is None else f"{row['accuracy']:.3f}"
+        if row["guarantees"] != "whole":
+            epsilons = row["guarantees"]
+        accuracy = "" if row["accuracy"] is None else f"{row['accuracy']:.3f}"
         result = accuracy if row["status"] == "finished" else row["status"]
-        unit = (row["unit"] or "-").partition(",")[0]
-        name, fields = row["run"], (row["trust"] or "-", unit, epsilons, result)
-        if len(name) >= _NAME:  # never cut, so that it can be copied
-            console.print(name)
-            name = ""
-        console.print(_LINE.format(name, *fields))
+        unit = (row["unit"] or "").replace(", ", "/")
+        delta = "" if row["delta"] is None else f"{row['delta']:g}"
+        console.print(row["run"])  # never cut, so that it can be copied
+        console.print(_LINE.format(row["trust"] or row["kind"], unit, epsilons, delta, result).rstrip())
         if row["tags"]:
             console.print(f"  tags: {', '.join(row['tags'])}")
-    console.print("epsilon against server/participant/outsider; -: no guarantee")
+    console.print(f"epsilon against {'/'.join(OBSERVERS)}; -: no guarantee")
+    if any(row["guarantees"] == "by cell" for row in rows[:MOST_ROWS]):
+        console.print("by cell: each cell or attack has its own, see `fedprivacy show RUN`")
     if len(rows) > MOST_ROWS:
         console.print(f"... and {len(rows) - MOST_ROWS:,} more: --filter, --sort, --csv or --json.")
 
@@ -70,7 +73,19 @@ def show_difference(document: Mapping[str, Any]) -> None:
         for key, pair in values.items():
             table.add_row(f"  {key}", *("-" if value is None else str(value) for value in pair))
     table.add_row("guarantee against", "", "", style="bold")
-    for observer, guarantee in document["guarantees"].items():
+    _add_guarantees(table, document["guarantees"])
+    for cell in document["cells"]:
+        named = [f"{key} {'-' if value is None else value}" for key, value in cell["cell"].items()]
+        table.add_row("cell", ", ".join(named), "", style="bold")
+        for key, pair in cell["results"].items():
+            table.add_row(f"  {key}", *("-" if value is None else f"{value:.4g}" for value in pair))
+        _add_guarantees(table, cell["guarantees"])
+    console.print(table)
+
+
+def _add_guarantees(table: Table, guarantees: Mapping[str, Any]) -> None:
+    for observer, guarantee in guarantees.items():
         table.add_row(f"  {observer}", *guarantee["stated"])
         table.add_row("", guarantee["verdict"], "")
-    console.print(table)
+        for first, second in zip_longest(*guarantee["assumptions"], fillvalue=""):
+            table.add_row("    assumed", first, second)

@@ -109,9 +109,9 @@ def rm(
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Remove stored results with all of their files."""
+    """Remove stored results with all of their files; none where one holds files that no run makes."""
     from fedprivacy.errors import InputError
-    from scenarios.stored.listing import check_removable, remove
+    from scenarios.stored.removal import check_removable, remove
 
     check_removable(runs)  # a wrong name removes nothing
     try:
@@ -119,9 +119,9 @@ def rm(
             return
     except typer.Abort:  # nobody is there to answer
         raise InputError("rm: nothing was removed, since nobody answered. Give --yes to remove.") from None
-    for run in runs:
-        remove(run)
-        print(f"Removed {on_one_line(str(run))}.")
+    names = {run.resolve(): run for run in reversed(runs)}
+    for path in remove(*runs):
+        print(f"Removed {on_one_line(str(names[path]))}.")
 
 
 def export(

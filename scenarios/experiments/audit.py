@@ -18,7 +18,7 @@ from fedprivacy.documents import audit as documents
 from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.errors import InputError
-from fedprivacy.guarantees.ledger import OBSERVERS
+from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.io.environment import versions
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.population.clients import population

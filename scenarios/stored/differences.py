@@ -3,73 +3,171 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.redaction import operator_only, redact
+from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import printed
+from fedprivacy.io.flat import flat
 from fedprivacy.verification.verify import checked_document
-from scenarios.stored.listing import OBSERVERS, row_of
 
 # Texts for a reader, which change nothing that is computed.
 _WORDS = ("name", "description", "duration", "tuning")
 _SEED = re.compile(r"(^|\.)seeds?$")
 _HIDDEN = "differs, not shown"
+_STATED = ("epsilon", "delta", "unit", "adjacency", "assumptions")
+_TERMS = ("unit", "adjacency", "delta")
+# Kind -> what tells one cell of a comparison from the others.
+_CELLS: Mapping[str, tuple[str, ...]] = {
+    "compare": ("trust", "unit", "mechanism", "epsilon"),
+    "compare-statistics": ("trust", "epsilon", "clients"),
+    "erm": ("approach", "trust", "epsilon", "delta", "records", "silos"),
+}
+Guarantee = Mapping[str, Any]
 
 
 def difference(first: Path, second: Path) -> dict[str, Any]:
     """Returns the difference of two stored results, once each follows from its own record.
 
+    What either record marks operator-only is shown of neither.
+
     Raises:
         InputError: if one is no run directory, or its record contradicts itself.
     """
-    documents = [checked_document(path) for path in (first, second)]
-    tables = [dict(_flat(document["scenario"])) for document in documents]
-    keys = list(dict.fromkeys([*tables[0], *tables[1]]))
-    settings = {
-        key: [table.get(key) for table in tables]
-        for key in keys
-        if key not in _WORDS and tables[0].get(key) != tables[1].get(key)
-    }
-    # Whoever has a seed can take the noise away, so a seed goes into no comparison that may be passed on.
-    settings |= {key: [_HIDDEN, _HIDDEN] for key in settings if _SEED.search(key)}
-    rows = [row_of(path) for path in (first, second)]
-    stated = [_by_observer(document) for document in documents]
-    observers = [name for name in OBSERVERS if any(name in each for each in stated)]
+    whole = [checked_document(path) for path in (first, second)]
+    hidden = {path for document in whole for path in operator_only(document)}
+    documents = [redact(document, hidden) for document in whole]
+    stated = [_by_observer(_table(document.get("privacy"))) for document in documents]
+    results = [_result(document) for document in documents]
     return {
         "schema": 1,
         "kind": "diff",
         "runs": [str(first), str(second)],
-        "names": [row.name for row in rows],
-        "settings": settings,
+        "names": [
+            document.get("name") or path.name
+            for document, path in zip(documents, (first, second), strict=True)
+        ],
+        "settings": _settings(whole, documents),
         "results": {
-            key: [row.to_json()[key] for row in rows] for key in ("kind", "status", "trust", "accuracy")
+            key: [result.get(key) for result in results]
+            for key in dict.fromkeys(key for result in results for key in result)
         },
-        "guarantees": {
-            name: {
-                "stated": [_short(each.get(name)) for each in stated],
-                "verdict": _verdict(*(each.get(name) for each in stated)),
-            }
-            for name in observers
-        },
+        "guarantees": _guarantees(*stated),
+        "cells": _cells(documents),
     }
 
 
-def _flat(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{path}{key}.")
-        else:
-            yield f"{path}{key}", value
+def _settings(
+    whole: Sequence[Mapping[str, Any]], public: Sequence[Mapping[str, Any]]
+) -> dict[str, list[Any]]:
+    """Returns the settings that differ. Those that are operator-only, and seeds, are named alone."""
+    tables = [dict(flat(document["scenario"])) for document in whole]
+    shown = [dict(flat(_table(document.get("scenario")))) for document in public]
+    settings = {}
+    for key in dict.fromkeys([*tables[0], *tables[1]]):
+        pair = [table.get(key) for table in tables]
+        if key in _WORDS or pair[0] == pair[1]:
+            continue
+        # Whoever has a seed can take the noise away.
+        secret = _SEED.search(key) or pair != [table.get(key) for table in shown]
+        settings[key] = [_HIDDEN, _HIDDEN] if secret else pair
+    return settings
 
 
-def _by_observer(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    privacy = document.get("privacy")
-    stated = privacy.get("guarantees", []) if isinstance(privacy, dict) else []
-    return {each["observer"]: each for each in stated}
+def _result(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the few values that a result is known by."""
+    scenario, privacy = _table(document.get("scenario")), _table(document.get("privacy"))
+    trust = next((each.get("trust") for each in privacy.get("guarantees", ())), None)
+    requested = _table(scenario.get("privacy")) if document.get("kind") in ("run", "statistics") else {}
+    result = {
+        "kind": document.get("kind"),
+        "status": document.get("status"),
+        "trust": trust or requested.get("trust"),
+        "accuracy": _table(document.get("final")).get("accuracy"),
+    }
+    if document.get("kind") == "statistics":
+        for query in document.get("queries", ()):
+            result[f"{query.get('name')}"] = query.get("estimate")
+    return result
 
 
-def _short(guarantee: Mapping[str, Any] | None) -> str:
+def _cells(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the cells of two comparisons of one kind beside each other; none for other results."""
+    kind = str(documents[0].get("kind"))
+    if kind not in _CELLS or documents[1].get("kind") != kind:
+        return []
+    tables = [_by_key(document.get("cells", ()), _CELLS[kind]) for document in documents]
+    rows = []
+    for key in dict.fromkeys([*tables[0], *tables[1]]):
+        cells = [table.get(key) for table in tables]
+        results = [_errors(cell or {}) for cell in cells]
+        stated = [{} if cell is None else _by_observer(cell) for cell in cells]
+        rows.append(
+            {
+                "cell": dict(zip(_CELLS[kind], key, strict=False)),
+                "results": {
+                    name: [result.get(name) for result in results]
+                    for name in dict.fromkeys(name for result in results for name in result)
+                },
+                "guarantees": _guarantees(*stated) if None not in cells else {},
+            }
+        )
+    return rows
+
+
+def _by_key(
+    cells: Iterable[Mapping[str, Any]], names: Sequence[str]
+) -> dict[tuple[Any, ...], Mapping[str, Any]]:
+    table: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for cell in cells:
+        key = tuple(cell.get(name) for name in names)
+        table[(*key, sum(other[: len(names)] == key for other in table))] = cell
+    return table
+
+
+def _errors(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the accuracy of a cell, or its errors."""
+    if "accuracy" in cell:
+        return {"accuracy": _table(cell["accuracy"]).get("mean")}
+    if "queries" in cell:  # true values are known to a simulation alone
+        return {f"simulation_rmse {query.get('name')}": query.get("rmse") for query in cell["queries"]}
+    if "excess" in cell:
+        return {"simulation_excess": _table(cell["excess"]).get("mean")}
+    return {}
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _by_observer(part: Mapping[str, Any]) -> dict[str, Guarantee]:
+    return {
+        each["observer"]: each
+        for each in part.get("guarantees") or ()
+        if "observer" in each and all(key in each for key in _STATED)
+    }
+
+
+def _guarantees(first: Mapping[str, Guarantee], second: Mapping[str, Guarantee]) -> dict[str, Any]:
+    """Returns the guarantees against each observer, which is stronger, and the assumptions of one alone."""
+    compared = {}
+    for name in OBSERVERS:
+        pair = (first.get(name), second.get(name))
+        if pair == (None, None):
+            continue
+        compared[name] = {
+            "stated": [_short(each) for each in pair],
+            "verdict": _verdict(*pair),
+            "assumptions": [_alone(pair[0], pair[1]), _alone(pair[1], pair[0])]
+            if _both_hold(*pair)
+            else [[], []],
+        }
+    return compared
+
+
+def _short(guarantee: Guarantee | None) -> str:
     if guarantee is None:
         return "not stated for the whole result"
     if guarantee["epsilon"] is None:
@@ -80,7 +178,18 @@ def _short(guarantee: Mapping[str, Any] | None) -> str:
     )
 
 
-def _verdict(first: Mapping[str, Any] | None, second: Mapping[str, Any] | None) -> str:
+def _both_hold(first: Guarantee | None, second: Guarantee | None) -> bool:
+    return all(each is not None and each["epsilon"] is not None for each in (first, second))
+
+
+def _alone(first: Guarantee | None, second: Guarantee | None) -> list[str]:
+    """Returns the assumptions of the first that the second does without."""
+    if first is None or second is None:
+        return []
+    return [text for text in first["assumptions"] if text not in second["assumptions"]]
+
+
+def _verdict(first: Guarantee | None, second: Guarantee | None) -> str:
     """Returns which guarantee is stronger, where the two can be compared."""
     if first is None or second is None:
         return "not comparable: one result has a guarantee for each of its cells alone"
@@ -89,11 +198,14 @@ def _verdict(first: Mapping[str, Any] | None, second: Mapping[str, Any] | None) 
         if bounds == [None, None]:
             return "no guarantee in either"
         return f"a guarantee in the {'second' if bounds[0] is None else 'first'} alone"
-    terms = [key for key in ("unit", "adjacency", "delta") if first[key] != second[key]]
+    terms = [key for key in _TERMS if first[key] != second[key]]
     if terms:
         return f"not comparable: another {' and '.join(terms)}, so that equal epsilons are not equal promises"
-    names = [printed(bound) for bound in bounds]
-    if names[0] == names[1]:
-        same = first["assumptions"] == second["assumptions"]
-        return "the same epsilon" + ("" if same else ", under other assumptions")
-    return f"the {'first' if bounds[0] < bounds[1] else 'second'} is stronger"
+    more = [_alone(first, second), _alone(second, first)]  # assumptions
+    if printed(bounds[0]) == printed(bounds[1]):
+        return "the same epsilon, under other assumptions" if any(more) else "the same epsilon"
+    smaller = 0 if bounds[0] < bounds[1] else 1
+    name = ("first", "second")[smaller]
+    if more[smaller]:
+        return f"a smaller epsilon in the {name}, under other assumptions"
+    return f"the {name} is stronger"

@@ -114,9 +114,9 @@ def _columns(rows: Rows) -> list[str]:
 
 def _csv(rows: Rows) -> bytes:
     stream = io.StringIO(newline="")
-    table = csv.DictWriter(stream, _columns(rows), lineterminator="\n")
-    table.writeheader()
-    table.writerows({column: cell(value) for column, value in row.items()} for row in rows)
+    columns, table = _columns(rows), csv.writer(stream, lineterminator="\n")
+    table.writerow(map(cell, columns))  # a column may be named by the record
+    table.writerows([cell(row.get(column)) for column in columns] for row in rows)
     return stream.getvalue().encode()
 
 
@@ -140,5 +140,6 @@ def _parquet(rows: Rows) -> bytes:
             "--parquet: pyarrow is needed. Install it with: pip install 'fedprivacy[parquet]'"
         ) from None
     stream = io.BytesIO()
-    pd.DataFrame(rows, columns=_columns(rows)).to_parquet(stream, index=False)
+    frame = pd.DataFrame(rows, columns=_columns(rows)).rename(columns=on_one_line)
+    frame.to_parquet(stream, index=False)
     return stream.getvalue()

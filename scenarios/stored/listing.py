@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,17 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.io import bounded_json
 from fedprivacy.io.atomic import replace_file
-from fedprivacy.io.escape import on_one_line
-from fedprivacy.io.lock import alone
 from fedprivacy.io.toml_text import suggestion
 from fedprivacy.records.run_directory import read_document
 from fedprivacy.scenario import reading
 
 TAGS = "tags.json"
 MAX_TAGS = 20
-OBSERVERS = ("server", "participant", "outsider")
+BY_CELL = ("compare", "compare-statistics", "erm", "replay", "audit")  # each cell or attack has its own
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _FILTER = re.compile(r"([a-z_]+)(<=|>=|!=|=|<|>)(.*)")
 
@@ -50,6 +48,7 @@ class Row:
         started: When it began, in UTC.
         unit: The unit of privacy and adjacency of its epsilons, as "client, replace-one".
         epsilons: Observer -> epsilon; None where nothing is guaranteed. Of results with several cells empty.
+        guarantees: "whole" for the whole result, "by cell", or "not stated", as of unfinished work.
         accuracy: Of the last round of a run; None otherwise.
     """
 
@@ -62,6 +61,7 @@ class Row:
     unit: str | None
     delta: float | None
     epsilons: Mapping[str, float | None]
+    guarantees: str
     accuracy: float | None
     tags: tuple[str, ...]
 
@@ -77,6 +77,7 @@ class Row:
             "trust": self.trust,
             "unit": self.unit,
             "delta": self.delta,
+            "guarantees": self.guarantees,
             **{f"epsilon_{observer}": self.epsilons.get(observer) for observer in OBSERVERS},
             "accuracy": self.accuracy,
             "tags": list(self.tags),
@@ -84,7 +85,7 @@ class Row:
 
 
 COLUMNS = (
-    "run", "path", "name", "kind", "started", "status", "trust", "unit", "delta",
+    "run", "path", "name", "kind", "started", "status", "trust", "unit", "delta", "guarantees",
     *(f"epsilon_{observer}" for observer in OBSERVERS), "accuracy", "tags",
 )  # fmt: skip
 
@@ -138,6 +139,7 @@ def row_of(path: Path) -> Row:
         unit=f"{unit}, {adjacency}" if isinstance(unit, str) and isinstance(adjacency, str) else None,
         delta=_number(first.get("delta")),
         epsilons={str(each.get("observer")): _number(each.get("epsilon")) for each in stated},
+        guarantees="whole" if stated else "by cell" if document.get("kind") in BY_CELL else "not stated",
         accuracy=_number(final.get("accuracy")),
         tags=tags_of(path),
     )
@@ -243,7 +245,7 @@ def _column(name: str, where: str) -> str:
     return name
 
 
-# ------------------------------------------------------------------ tags and removal
+# ------------------------------------------------------------------ tags
 
 
 def tags_of(path: Path) -> tuple[str, ...]:
@@ -259,7 +261,8 @@ def tag(path: Path, add: Sequence[str], remove: Sequence[str] = ()) -> tuple[str
     """Adds tags to a run directory and removes others, and returns those that it has then.
 
     Raises:
-        InputError: if it is no run directory, a tag is not one, or there would be too many.
+        InputError: if it is no run directory or cannot be written, a tag is not one, or there would be too
+            many.
     """
     row_of(path)
     if wrong := [name for name in add if not _TAG.fullmatch(name)]:
@@ -267,34 +270,8 @@ def tag(path: Path, add: Sequence[str], remove: Sequence[str] = ()) -> tuple[str
     tags = tuple(dict.fromkeys([*(name for name in tags_of(path) if name not in remove), *add]))
     if len(tags) > MAX_TAGS:
         raise InputError(f"{path}: would have {len(tags)} tags. At most {MAX_TAGS} are possible.")
-    replace_file(path / TAGS, json.dumps(tags).encode())
+    try:
+        replace_file(path / TAGS, json.dumps(tags).encode())
+    except OSError as error:
+        raise InputError(f"{path / TAGS}: {error.strerror}. Ask for the right to write there.") from error
     return tags
-
-
-def check_removable(paths: Sequence[Path]) -> None:
-    """Checks that each path is a run directory that can be removed.
-
-    Raises:
-        InputError: with every path that is a link, or no run directory.
-    """
-    problems = []
-    for path in paths:
-        try:
-            if path.is_symlink():
-                raise InputError(f"{path}: a link. Name the run directory itself.")
-            row_of(path)
-        except InputError as error:
-            problems.append(on_one_line(str(error)))
-    if problems:
-        raise StoredError("\n".join(problems))
-
-
-def remove(path: Path) -> None:
-    """Removes a run directory with all that is in it.
-
-    Raises:
-        InputError: if it is no run directory, or a link, or a process works on it.
-    """
-    check_removable([path])
-    with alone(path):
-        shutil.rmtree(path)  # follows no links

@@ -8,15 +8,29 @@ from typing import Any
 Document = Mapping[str, Any]
 Rows = list[dict[str, Any]]
 MAX_CURVE = 64  # rounds at which the epsilon so far is computed
-ROC_COLUMNS = ("attack", "seat", "trust", "epsilon", "run", "fpr", "tpr")
+ROC_COLUMNS = (
+    "attack", "seat", "trust", "epsilon", "unit", "adjacency", "delta", "run", "fpr", "tpr",
+)  # fmt: skip
+
+
+def terms(guarantees: Any) -> dict[str, Any]:
+    """Returns what the epsilons of a row stand at: columns of their own, for no epsilon means much without.
+
+    Args:
+        guarantees: Those of one result or cell, which have the same terms against each observer.
+    """
+    held = [each for each in guarantees or () if each and each.get("epsilon") is not None]
+    stated = held or [each for each in guarantees or () if each]
+    return {key: stated[0].get(key) if stated else None for key in ("unit", "adjacency", "delta")}
 
 
 def rounds(document: Document) -> Rows:
     """Returns a row for each round of a run."""
-    spent = epsilons_so_far(document)
+    spent, stands = epsilons_so_far(document), terms(document["privacy"]["guarantees"])
     return [
         {"round": event["round"] + 1, "accuracy": event["accuracy"], "loss": event["loss"]}
         | {f"epsilon_{observer}": values[at] for observer, values in spent.items()}
+        | stands
         for at, event in enumerate(document["rounds"])
     ]
 
@@ -77,6 +91,8 @@ def cells(document: Document) -> Rows:
             "rounds": cell["rounds"],
         }
         | {f"epsilon_{each['observer']}": each["epsilon"] for each in cell["guarantees"]}
+        | terms(cell["guarantees"])
+        | {"unit": cell["unit"]}
         for cell in document["cells"]
     ]
 
@@ -93,6 +109,7 @@ def statistics_cells(document: Document) -> Rows:
         {
             "trust": cell["trust"],
             "epsilon": cell["epsilon"],
+            **terms(cell["guarantees"]),
             "clients": cell["clients"],
             "query": query["name"],
             "mechanism": query["mechanism"],
@@ -111,7 +128,8 @@ def estimates(document: Document) -> Rows:
     for cell in document["cells"]:
         excess = cell.get("excess") or {}
         bounds = {"excess": excess.get("mean"), "low": excess.get("low"), "high": excess.get("high")}
-        rows.append({key: cell.get(key) for key in keys} | bounds)
+        stands = {**terms(cell.get("guarantees")), "delta": cell.get("delta")}
+        rows.append({key: cell.get(key) for key in keys} | stands | bounds)
     return rows
 
 
@@ -126,6 +144,7 @@ def attacks(document: Document) -> Rows:
             "seat": attack["seat"],
             "trust": attack["trust"],
             "epsilon": attack["epsilon"],
+            **terms([attack.get("guarantee")]),
             "auc": auc.get("value"),
             "auc_low": auc.get("low"),
             "auc_high": auc.get("high"),
@@ -148,6 +167,7 @@ def roc_points(document: Document) -> Rows:
             "seat": attack["seat"],
             "trust": attack["trust"],
             "epsilon": attack["epsilon"],
+            **terms([attack.get("guarantee")]),
             "run": run,
             "fpr": fpr,
             "tpr": tpr,
@@ -167,6 +187,7 @@ def observers(document: Document) -> Rows:
             {
                 "observer": each["observer"],
                 "claimed_epsilon": each["guarantee"]["epsilon"],
+                **terms([each["guarantee"]]),
                 "proven_epsilon": one_run.get("epsilon"),
                 "ceiling": one_run.get("ceiling"),
                 "proven_if_gaussian": gaussian.get("epsilon"),

@@ -12,6 +12,7 @@ from fedprivacy.documents.redaction import operator_only, redact
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.errors import InputError
 from fedprivacy.io.escape import on_one_line
+from fedprivacy.io.flat import flat
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.loading import AnyScenario
 from scenarios.tracking.tracker import Tracker, tracker_class
@@ -174,15 +175,8 @@ def public_settings(scenario: Scenario) -> dict[str, str]:
 
 
 def _settings(tables: Mapping[str, Any]) -> dict[str, str]:
-    return dict(_flat({key: value for key, value in tables.items() if key not in _WORDS}))
-
-
-def _flat(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{path}{key}.")
-        else:
-            yield f"{path}{key}", str(value)
+    settings = {key: value for key, value in tables.items() if key not in _WORDS}
+    return {path: str(value) for path, value in flat(settings)}
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:

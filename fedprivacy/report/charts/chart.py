@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from matplotlib.figure import Figure
 
@@ -95,10 +94,10 @@ class Chart:
             drawn = self._figure(narrow=narrow)
             return svg.write(drawn, f"{self.name}-{'narrow' if narrow else 'wide'}", self.title, self.alt)
 
-    def save(self, path: Path) -> None:
-        """Writes the wide picture to a file in the light colours of the page: .svg, .png or .pdf."""
+    def saved(self, kind: str) -> bytes:
+        """Returns the wide picture as a file in the light colours of the page: "svg", "png" or "pdf"."""
         with svg.style():
-            svg.save(self._figure(narrow=False), path, self.title)
+            return svg.saved(self._figure(narrow=False), kind, self.name, self.title)
 
     def _figure(self, *, narrow: bool) -> Figure:
         """The drawing, made within `svg.style()`."""

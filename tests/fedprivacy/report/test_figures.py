@@ -48,12 +48,42 @@ def test_a_bitmap_has_ink_on_white_and_a_margin(document, tmp_path: Path) -> Non
 
 
 def test_captions_state_the_terms_of_every_epsilon(document, tmp_path: Path) -> None:
+    """Each caption by itself: a chart in a paper stands without the finding of the page."""
     paths = write_figures(document, tmp_path, "svg")
-    text = (tmp_path / "captions.txt").read_text()
-    assert all(f"{path.name}: " in text for path in paths)
-    assert "delta" in text
-    assert "unit client" in text
-    assert "replace-one" in text
+    captions = (tmp_path / "captions.txt").read_text().split("\n\n")
+    by_chart = {caption.partition(": ")[0]: caption for caption in captions}
+    shown = [path for path in paths if "epsilon" in path.read_text().lower()]
+    assert {path.name for path in shown} >= {"frontier.svg", "curves.svg"}
+    for path in shown:
+        text = by_chart[path.name]
+        assert "at delta " in text
+        assert "unit client" in text
+        assert "adjacency replace-one" in text
+        assert "not against the server" in text
+        assert "above" not in text
+
+
+def test_a_chart_without_epsilons_has_no_terms(document, tmp_path: Path) -> None:
+    document = {**document, "cells": [cell for cell in document["cells"] if cell["trust"] == "none"]}
+    write_figures(document, tmp_path, "svg")
+    assert "delta" not in (tmp_path / "captions.txt").read_text()
+
+
+def test_links_are_not_followed(document, tmp_path: Path) -> None:
+    mine, folder = tmp_path / "mine", tmp_path / "figures"
+    mine.mkdir()
+    (mine / "text").write_text("mine")
+    folder.symlink_to(mine)
+    with pytest.raises(InputError, match="not a folder of its own"):
+        write_figures(document, folder, "svg")
+    assert [path.name for path in mine.iterdir()] == ["text"]
+    folder.unlink()
+    folder.mkdir()
+    for name in ("captions.txt", "frontier.svg"):
+        (folder / name).symlink_to(mine / "text")
+    write_figures(document, folder, "svg")
+    assert (mine / "text").read_text() == "mine"
+    assert "<svg" in (folder / "frontier.svg").read_text()
 
 
 def test_the_same_document_gives_the_same_svg(document, tmp_path: Path) -> None:

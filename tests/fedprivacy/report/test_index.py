@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from fedprivacy.errors import InputError
 from fedprivacy.report.index import HEAD, render, write
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -28,6 +30,7 @@ def row(run: str, **changes: Any) -> dict[str, Any]:
         "trust": "central",
         "unit": "client, replace-one",
         "delta": 1e-5,
+        "guarantees": "whole",
         "epsilon_server": None,
         "epsilon_participant": 2.00001,
         "epsilon_outsider": 2.0,
@@ -43,11 +46,14 @@ def test_texts_are_escaped_and_names_are_quoted_in_addresses() -> None:
     assert 'href="a%20b%23%3Cscript%3Ealert%281%29%3C/script%3E/report.html"' in page
 
 
-def test_an_epsilon_is_rounded_up_and_a_missing_one_is_a_dash() -> None:
+def test_an_epsilon_is_rounded_up_and_a_missing_one_is_explained() -> None:
     page = render([row("r")], [False])
     assert 'data-key="2.00001">2.001</td>' in page
-    assert "<td>-</td>" in page
+    assert ">no guarantee</td>" in page
     assert "<a " not in page
+    page = render([row("r", guarantees="by cell", epsilon_participant=None, epsilon_outsider=None)], [False])
+    assert page.count(">by cell</td>") == 3
+    assert ">no guarantee</td>" not in page
 
 
 def test_the_policy_allows_the_script_of_the_page_alone() -> None:
@@ -66,6 +72,27 @@ def test_it_links_the_reports_that_are_there(tmp_path: Path) -> None:
     page = write(tmp_path, rows).read_text()
     assert 'href="one/report.html"' in page
     assert 'href="two/report.html"' not in page
+
+
+def test_a_page_of_somebody_else_is_not_overwritten(tmp_path: Path) -> None:
+    page, other = tmp_path / "index.html", tmp_path / "other"
+    write(tmp_path, [row("one")])
+    write(tmp_path, [row("two")])  # ours is
+    other.write_text(page.read_text())
+    page.write_text("<html>mine</html>")
+    with pytest.raises(InputError, match="not a page of"):
+        write(tmp_path, [row("one")])
+    assert page.read_text() == "<html>mine</html>"
+    page.unlink()
+    page.symlink_to(other)
+    with pytest.raises(InputError, match="not a page of"):
+        write(tmp_path, [row("one")])
+
+
+def test_names_of_any_bytes_have_an_address() -> None:
+    page = render([row(os.fsdecode(b"a\xff"))], [True])
+    assert 'href="a%FF/report.html"' in page
+    page.encode()
 
 
 @pytest.mark.slow

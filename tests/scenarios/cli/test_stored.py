@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -41,7 +42,7 @@ def test_list_prints_a_line_for_each_run(work: Path) -> None:
     done = command("list", folder=work)
     assert done.returncode == 0, done.stderr
     assert "first" in done.stdout
-    assert "-/2/2" in done.stdout
+    assert "  central             client/replace-one   -/2/2             1e-05" in done.stdout
     assert "epsilon against server/participant/outsider" in done.stdout
     assert "No stored results fit." in command("list", "--filter", "trust=local", folder=work).stdout
 
@@ -122,3 +123,87 @@ def test_import_makes_a_scenario_that_runs(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
     report = (tmp_path / json.loads(run.stdout)["path"] / "report.html").read_text()
     assert "The clients are Bern, Graz, Linz, Ulm." in report
+
+
+def test_a_folder_whose_name_is_no_utf_8_is_listed(work: Path, tmp_path: Path) -> None:
+    shutil.copytree(work / "runs" / "first", tmp_path / "runs" / os.fsdecode(b"a\xff"))
+    for words in (("list",), ("list", "--csv"), ("list", "--json"), ("list", "--page")):
+        done = command(*words, folder=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert "a%FF/report.html" in (tmp_path / "runs" / "index.html").read_text()
+    done = command("list", "--page", os.fsdecode(b"runs/a\xff"), folder=tmp_path)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_difference_lists_the_assumptions_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    from scenarios.cli.display_stored import show_difference
+
+    stated = {"stated": ["a", "b"], "verdict": "v", "assumptions": [["one of the first"], []]}
+    cell = {"cell": {"trust": "central", "epsilon": 2.0}, "results": {"accuracy": [0.5, None]}}
+    cells = [{**cell, "guarantees": {"outsider": stated}}]
+    show_difference(
+        {"names": ["x", "y"], "settings": {}, "results": {}, "guarantees": {"server": stated}, "cells": cells}
+    )
+    text = capsys.readouterr().out
+    assert text.count("one of the first") == 2
+    assert "trust central, epsilon 2.0" in text
+    assert "0.5" in text
+
+
+def shown(capsys: pytest.CaptureFixture[str], *rows: dict[str, object]) -> list[str]:
+    from scenarios.cli.display_stored import show_list
+
+    show_list({"runs": list(rows)})
+    return capsys.readouterr().out.splitlines()
+
+
+ROW = {
+    "run": "20261125-071943-local-vs-central-08eb58",
+    "kind": "run",
+    "status": "finished",
+    "trust": "distributed",
+    "unit": "example, replace-one",
+    "delta": 1.5e-6,
+    "guarantees": "whole",
+    "epsilon_server": 2.001,
+    "epsilon_participant": 2.001,
+    "epsilon_outsider": 10.37,
+    "accuracy": 0.5,
+    "tags": [],
+}
+
+
+def test_list_states_the_terms_of_an_epsilon_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    _, name, line, legend = shown(capsys, ROW)
+    assert name == ROW["run"]
+    assert line.split() == ["distributed", "example/replace-one", "2.001/2.001/10.37", "1.5e-06", "0.500"]
+    assert len(line) <= 80
+    assert legend.endswith("-: no guarantee")
+
+
+@pytest.mark.parametrize("state", ["by cell", "not stated"])
+def test_list_shows_no_dash_where_a_guarantee_is_only_not_stated(
+    capsys: pytest.CaptureFixture[str], state: str
+) -> None:
+    none = dict.fromkeys(["unit", "delta", "epsilon_server", "epsilon_participant", "epsilon_outsider"])
+    row = {**ROW, **none, "guarantees": state, "trust": None, "kind": "compare", "accuracy": None}
+    _, _, line, *legend = shown(capsys, row)
+    assert line.split() == ["compare", *state.split()]
+    assert (len(legend) == 2) == (state == "by cell")
+
+
+def test_rm_of_the_folder_that_one_is_in_takes_nothing(work: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copytree(work / "runs" / "first", tmp_path / "first"))
+    done = command("rm", "--yes", ".", folder=path)
+    assert (done.returncode, "the folder that you are in" in done.stderr) == (2, True)
+    assert (path / "run.json").is_file()
+    assert command("rm", "--yes", "first", "first/", folder=tmp_path).stdout == "Removed first.\n"
+
+
+def test_figures_are_not_written_through_a_link(work: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copytree(work / "runs" / "first", tmp_path / "first"))
+    (tmp_path / "mine").mkdir()
+    (path / "figures").symlink_to(tmp_path / "mine")
+    done = command("report", "first", "--figures", "svg", folder=tmp_path)
+    assert (done.returncode, "not a folder of its own" in done.stderr) == (2, True)
+    assert not list((tmp_path / "mine").iterdir())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 from pathlib import Path
 
@@ -11,8 +12,11 @@ import pytest
 
 import fedprivacy as fp
 from fedprivacy.errors import InputError
+from fedprivacy.io.atomic import replace_file
 from fedprivacy.records.run_directory import read_document
-from scenarios.stored.export import SIMULATED, cell, export, public_tables
+from scenarios.stored import export as module
+from scenarios.stored import tables
+from scenarios.stored.export import SIMULATED, _csv, cell, export, public_tables
 from scenarios.stored.tables import TABLES
 
 
@@ -22,6 +26,7 @@ def test_rounds_as_csv(stored: dict[str, Path], tmp_path: Path) -> None:
     (row,) = csv.DictReader(path.read_text().splitlines())
     assert row["round"] == "1"
     assert row["epsilon_server"] == ""
+    assert (row["unit"], row["adjacency"], row["delta"]) == ("client", "replace-one", "1e-05")
     assert float(row["epsilon_outsider"]) == pytest.approx(2, abs=1e-3)
 
 
@@ -30,6 +35,9 @@ def test_cells_as_parquet(stored: dict[str, Path], tmp_path: Path) -> None:
     (path,) = export(stored["compare"], tmp_path, "parquet")
     table = pd.read_parquet(path)
     assert table["trust"].tolist() == ["none", "central"]
+    assert table["unit"].tolist() == ["client", "client"]
+    assert table["adjacency"].tolist() == ["replace-one", "replace-one"]
+    assert table["delta"].tolist()[1] == 1e-5
     assert table["seeds"].tolist() == [1, 1]  # how many, not which
 
 
@@ -92,11 +100,53 @@ def test_nothing_is_written_over_or_half_written(stored: dict[str, Path], tmp_pa
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_every_table_with_epsilons_states_their_terms(stored: dict[str, Path]) -> None:
+    for path in stored.values():
+        for rows in public_tables(read_document(path / "run.json")).values():
+            for row in rows:
+                if any(column.startswith("epsilon") for column in row):
+                    assert row.keys() >= {"unit", "adjacency", "delta"}
+
+
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x"])
 def test_texts_are_no_formulas(text: str) -> None:
     assert cell(text) == f"'{text}"
     assert cell("a\x1b[2J\n") == "a\\x1b[2J\\n"
     assert cell(-1.5) == -1.5
+
+
+def test_headings_are_no_formulas_either() -> None:
+    (head, values) = _csv([{"=cmd()": 1, "a\x1b": 2}]).decode().splitlines()
+    assert head == "'=cmd(),a\\x1b"
+    assert values == "1,2"
+
+
+def test_files_of_others_stay_and_nothing_is_left_after_an_error(
+    stored: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, written = stored["compare"], []
+    two = {"first": tables.cells, "second": tables.cells}
+    monkeypatch.setitem(tables.TABLES, "compare", two)
+
+    def full(path: Path, content: bytes) -> Path:
+        written.append(path)
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return replace_file(path, content)
+
+    monkeypatch.setattr(module, "replace_file", full)
+    (tmp_path / "mine").write_text("x")
+    with pytest.raises(InputError, match="No space left"):
+        export(run, tmp_path, "csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    assert len(written) == 2
+
+    link = tmp_path / f"{run.name}-second.csv"
+    link.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="already exists"):
+        export(run, tmp_path, "csv")
+    assert {path.name for path in tmp_path.iterdir()} == {"mine", link.name}
+    assert link.is_symlink()
 
 
 def test_every_kind_of_result_has_tables() -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from fedprivacy.errors import InputError
-from fedprivacy.io.lock import alone
-from scenarios.stored.listing import check_removable, chosen, remove, row_of, rows_of, tag, tags_of
+from scenarios.stored.listing import chosen, row_of, rows_of, tag, tags_of
 
 
 @pytest.fixture
@@ -39,6 +38,8 @@ def test_a_row_quotes_the_record(stored: dict[str, Path]) -> None:
     assert row.epsilons["server"] is None
     assert row.epsilons["outsider"] == pytest.approx(2, abs=1e-3)
     assert row.accuracy == json.loads((stored["plain"] / "run.json").read_text())["final"]["accuracy"]
+    assert row.guarantees == row_of(stored["none"]).guarantees == "whole"
+    assert row_of(stored["compare"]).guarantees == "by cell"
     assert row_of(stored["compare"]).trust is None  # each of its cells has its own
     text = json.dumps(row.to_json())
     assert not [key for key in ("seed", "noise_key", "command", "digest") if key in text]
@@ -102,6 +103,18 @@ def test_tags(copied: Path) -> None:
     assert tags_of(copied) == ("paper", "v2")
 
 
+def test_tags_are_not_written_through_a_link(copied: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text('["theirs"]')
+    (copied / "tags.json").symlink_to(mine)
+    assert tag(copied, ["paper"]) == ("paper",)
+    assert mine.read_text() == '["theirs"]'
+    (copied / "tags.json").unlink()
+    (copied / "tags.json").mkdir()
+    with pytest.raises(InputError, match=r"tags\.json"):
+        tag(copied, ["paper"])
+
+
 @pytest.mark.parametrize("text", ["{}", '["a b", 3, "ok"]', "[" * 100_000, '"x"', "\udc80", "nul"])
 def test_tags_that_somebody_wrote(copied: Path, text: str) -> None:
     (copied / "tags.json").write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -150,37 +163,7 @@ def test_unfinished_work_is_listed(copied: Path) -> None:
     (row,) = rows_of(copied.parent)
     assert (row.name, row.status, row.trust, row.accuracy) == ("digits", "unfinished", "central", None)
     assert row.started
-
-
-def test_a_removal_takes_the_run_alone(copied: Path) -> None:
-    other = shutil.copytree(copied, copied.parent / "other")
-    remove(copied)
-    assert names(rows_of(other.parent)) == ["other"]
-
-
-def test_links_and_folders_that_are_no_runs_are_not_removed(
-    copied: Path, stored: dict[str, Path], tmp_path: Path
-) -> None:
-    link, plain = tmp_path / "link", tmp_path / "plain"
-    link.symlink_to(stored["plain"])
-    plain.mkdir()
-    with pytest.raises(InputError) as caught:
-        check_removable([link, plain, copied])
-    assert len(str(caught.value).splitlines()) == 2
-    for path in (link, plain):
-        with pytest.raises(InputError):
-            remove(path)
-    assert stored["plain"].is_dir()
-    assert plain.is_dir()
-    (copied / "elsewhere").symlink_to(stored["plain"])
-    remove(copied)
-    assert (stored["plain"] / "run.json").is_file()
-
-
-def test_a_run_that_is_worked_on_is_not_removed(copied: Path) -> None:
-    with alone(copied), pytest.raises(InputError, match="at work on it"):
-        remove(copied)
-    assert (copied / "run.json").is_file()
+    assert row.guarantees == "not stated"
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:

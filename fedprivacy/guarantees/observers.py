@@ -1,0 +1,3 @@
+"""The observers that each guarantee is stated for."""
+
+OBSERVERS = ("server", "participant", "outsider")
