@@ -44,6 +44,8 @@ _OF_CLASSES = re.compile(
     r"__(dict|weakref|doc|module|firstlineno|static_attributes|pydantic_.*)__$|_abc_impl$"
 )
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: unset for types that are written in C
+_LOADS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
+_BY_TEXT = {"globals", "eval", "exec", "__import__", "import_module"}  # what these reach is not in the code
 _MOST = 1_000_000  # objects
 _DEEPEST = 8  # sets within sets
 
@@ -154,7 +156,10 @@ class _Walk:
                 yield None
         known = function.__globals__
         if callers or _is_callers_name(known.get("__name__")):
-            yield from ([name, known[name]] for name in sorted(set(_names(function.__code__)) & set(known)))
+            names = set(_names(function.__code__))
+            if names & _BY_TEXT:
+                self._put_new()
+            yield from ([name, known[name]] for name in sorted(names & set(known)))
             try:
                 yield list(_imported(function.__code__, known))
             except Exception:  # of a module that does not load, say
@@ -261,7 +266,9 @@ def _is_at_its_name(value: Any, name: str | None = None) -> bool:
 
 def _names(code: CodeType) -> Iterator[str]:
     """Returns the global names that a function and those within it may use."""
-    yield from code.co_names
+    yield from (step.argval for step in dis.get_instructions(code) if step.opname in _LOADS)
+    if "import_module" in code.co_names:
+        yield "import_module"
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)

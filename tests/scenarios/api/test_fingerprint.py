@@ -187,6 +187,17 @@ def test_every_value_of_a_model_counts(name: str) -> None:
             assert fingerprint(make(one)) == fingerprint(make(one))
 
 
+def test_a_global_name_that_is_only_an_attribute_does_not_count() -> None:
+    one, two = (defined(f"loss = {number}\ndef make(module): return module.loss") for number in (1, 2))
+    assert fingerprint(one) == fingerprint(two)
+
+
+@pytest.mark.parametrize("text", ["globals()['W']", "eval('W')", "importlib.import_module('own').W"])
+def test_what_is_reached_by_a_text_is_new_each_time(text: str) -> None:
+    make = defined(f"def make(): return {text}")
+    assert fingerprint(make) != fingerprint(make)
+
+
 def test_what_cannot_be_seen_into_is_new_each_time() -> None:
     values = (each for each in (1, 2))  # an equal print would cover another inside
     assert fingerprint(partial(build, values)) != fingerprint(partial(build, values))
