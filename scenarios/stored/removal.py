@@ -44,20 +44,20 @@ def check_removable(paths: Sequence[Path]) -> list[Path]:
         InputError: with every path that is a link or no run directory, holds other files than those that a
             run makes, lies in another one of them, or is the folder that the process is in.
     """
-    problems, found = [], {}
+    problems, directories = [], {}
     for path in paths:
         try:
-            found[_checked(path)] = path
+            directories[_checked(path)] = path
         except InputError as error:
             problems.append(on_one_line(str(error)))
-    for directory, path in found.items():
-        if any(other in directory.parents for other in found):
+    for directory, path in directories.items():
+        if any(other in directory.parents for other in directories):
             problems.append(
                 on_one_line(f"{path}: inside another one that is to be removed. Name one of them.")
             )
     if problems:
         raise StoredError("\n".join(problems))
-    return list(found)
+    return list(directories)
 
 
 def _checked(path: Path) -> Path:
@@ -73,8 +73,8 @@ def _checked(path: Path) -> Path:
         document = read_document(directory / "run.json")
         ours = document.get("kind") in TABLES and isinstance(document.get("scenario"), dict)
     else:
-        begun = ("events.jsonl", BEGUN, "checkpoint")
-        ours = bool(_STAMP.fullmatch(directory.name)) or any((directory / name).exists() for name in begun)
+        signs = ("events.jsonl", BEGUN, "checkpoint")
+        ours = bool(_STAMP.fullmatch(directory.name)) or any((directory / name).exists() for name in signs)
         ours = ours and (directory / "scenario.toml").is_file()
         if ours:
             read_scenario(directory / "scenario.toml")
@@ -137,9 +137,9 @@ def remove(*paths: Path) -> list[Path]:
         InputError: if one cannot be removed (`check_removable`), or a process works on it.
     """
     directories = check_removable(paths)
-    with ExitStack() as held:
+    with ExitStack() as locks:
         for directory in directories:
-            held.enter_context(alone(directory))
+            locks.enter_context(alone(directory))
         for directory in directories:
             try:
                 shutil.rmtree(directory)  # follows no links

@@ -14,13 +14,13 @@ ROC_COLUMNS = (
 
 
 def terms(guarantees: Any) -> dict[str, Any]:
-    """Returns what the epsilons of a row stand at: columns of their own, for no epsilon means much without.
+    """Returns the unit, adjacency and delta of the epsilons in a row.
 
     Args:
         guarantees: Those of one result or cell, which have the same terms against each observer.
     """
-    held = [each for each in guarantees or () if each and each.get("epsilon") is not None]
-    stated = held or [each for each in guarantees or () if each]
+    with_epsilon = [each for each in guarantees or () if each and each.get("epsilon") is not None]
+    stated = with_epsilon or [each for each in guarantees or () if each]
     return {key: stated[0].get(key) if stated else None for key in ("unit", "adjacency", "delta")}
 
 
