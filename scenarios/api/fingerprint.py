@@ -10,6 +10,7 @@ from __future__ import annotations
 import copyreg
 import dis
 import hashlib
+import importlib
 import re
 import secrets
 import sys
@@ -280,8 +281,10 @@ def _imported(code: CodeType, known: dict[str, Any]) -> Iterator[Any]:
     for at, step in enumerate(steps):
         if step.opname == "IMPORT_NAME":
             names, level = steps[at - 1].argval or (), steps[at - 2].argval
-            module = __import__(step.argval, known, None, names, level)
-            yield from (module, [getattr(module, name, None) for name in names])
+            name = "." * level + step.argval
+            module = importlib.import_module(name, known.get("__package__"))
+            top = sys.modules.get(module.__name__.partition(".")[0])
+            yield from (module, top, [getattr(module, each, None) for each in names])
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _imported(constant, known)

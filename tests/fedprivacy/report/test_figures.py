@@ -56,7 +56,7 @@ def test_captions_state_the_terms_of_every_epsilon(document, tmp_path: Path) -> 
     assert {path.name for path in shown} >= {"frontier.svg", "curves.svg"}
     for path in shown:
         text = by_chart[path.name]
-        assert "at delta " in text
+        assert "delta " in text
         assert "unit client" in text
         assert "adjacency replace-one" in text
         assert "not against the server" in text
