@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scenarios.api.actions import replay as replay
     from scenarios.api.actions import run as run
     from scenarios.api.actions import scenario_for as scenario_for
+    from scenarios.api.actions import track as track
     from scenarios.api.actions import tune as tune
     from scenarios.api.people import people as people
     from scenarios.api.stored import runs as runs
@@ -41,6 +42,7 @@ _HOMES = {
     "run": "scenarios.api.actions",
     "runs": "scenarios.api.stored",
     "scenario_for": "scenarios.api.actions",
+    "track": "scenarios.api.actions",
     "tune": "scenarios.api.actions",
 }
 __all__ = [
@@ -57,6 +59,7 @@ __all__ = [
     "run",
     "runs",
     "scenario_for",
+    "track",
     "tune",
 ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -19,7 +19,6 @@ from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.documents.tune import TuneDocument
-from fedprivacy.errors import InputError
 from fedprivacy.io.escape import printable
 from fedprivacy.report import audit, compare, run, tune
 from fedprivacy.report.attacks import run as run_attacks
@@ -29,6 +28,19 @@ from fedprivacy.report.statistics import compare as compare_statistics
 from fedprivacy.report.statistics import run as run_statistics
 
 _HERE = Path(__file__).parent
+
+
+# Kind of document -> its page, from the document and whether its record has an error and a command.
+PAGES: Mapping[str, Callable[..., Page]] = {
+    RunDocument.KIND: run.page,
+    CompareDocument.KIND: compare.page,
+    StatisticsDocument.KIND: run_statistics.page,
+    StatisticsComparison.KIND: compare_statistics.page,
+    EstimatesDocument.KIND: estimates.page,
+    ReplayDocument.KIND: run_attacks.page,
+    AuditDocument.KIND: lambda document, *, error, command: audit.page(document, command=command),
+    TuneDocument.KIND: lambda document, *, error, command: tune.page(document, command=command),
+}
 
 
 def page_of(document: Mapping[str, Any], source: str = "report") -> Page:
@@ -42,24 +54,9 @@ def page_of(document: Mapping[str, Any], source: str = "report") -> Page:
         InputError: the schema or kind is unknown, or a field violates its schema.
     """
     result = read(document, source)
-    apart = {name: bool(document.get(name)) for name in ("error", "command")}
-    if isinstance(result, CompareDocument):
-        return compare.page(result, **apart)
-    if isinstance(result, RunDocument):
-        return run.page(result, **apart)
-    if isinstance(result, StatisticsDocument):
-        return run_statistics.page(result, **apart)
-    if isinstance(result, StatisticsComparison):
-        return compare_statistics.page(result, **apart)
-    if isinstance(result, EstimatesDocument):
-        return estimates.page(result, **apart)
-    if isinstance(result, ReplayDocument):
-        return run_attacks.page(result, **apart)
-    if isinstance(result, AuditDocument):
-        return audit.page(result, command=apart["command"])
-    if isinstance(result, TuneDocument):
-        return tune.page(result, command=apart["command"])
-    raise InputError(f"report: no page for {type(result).__name__}.")
+    return PAGES[result.KIND](
+        result, error=bool(document.get("error")), command=bool(document.get("command"))
+    )
 
 
 def html(page: Page, operator: Section | None) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fedprivacy.errors import InputError
+from fedprivacy.records.run_record import TESTED_NOTE
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import AnyScenario
@@ -466,6 +467,27 @@ def read(path: str | Path) -> Result:
 
     folder = Path(path)
     return result_of({**checked_document(folder), "path": str(folder)})
+
+
+def track(result: Result, tracker: str, *, operator: bool = False) -> None:
+    """Sends a result to a tracker, as `run(..., track=...)` does while it runs.
+
+    Args:
+        result: A result of a call, or of `read`.
+        tracker: "tensorboard", "mlflow" or "wandb". It gets public values only.
+        operator: Whether it gets operator-only values too, under `operator/`.
+
+    Raises:
+        InputError: if there is no such tracker, or its package is not installed.
+    """
+    check_tracking(tracker, operator, resumed=False)
+    document = result.document
+    tested = TESTED_NOTE in document.get("notes", ())
+    with tracking(tracker, result.scenario, result.path.parent, operator, tested) as tracked:
+        log = tracked.beside(lambda _: None)
+        for event in document.get("rounds", ()):
+            log(event)
+        tracked.result(document)
 
 
 def _named(source: Source) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.escape import on_one_line
+from fedprivacy.records.run_record import TESTED_NOTE
 from fedprivacy.verification.verify import checked_document
 from scenarios.stored.tables import TABLES, Rows
 
@@ -26,6 +27,8 @@ SIMULATED: Mapping[str, frozenset[str]] = {
     "compare-statistics": frozenset({"rmse", "covered"}),
     "erm": frozenset({"excess", "low", "high"}),
 }
+SIZES = ("cells[].clients",)  # private under add-remove, as the document says then
+TESTED = {"rounds[].accuracy", "rounds[].loss", "cells[].accuracy", "cells[].accuracies"}
 PREFIX = "simulation_"
 _STEP = re.compile(r"([^.\[]+)(\[\])?")
 
@@ -74,6 +77,10 @@ def public_tables(document: Mapping[str, Any]) -> dict[str, Rows]:
     """Returns the tables of a result document without the fields that it marks operator-only."""
     kind = document["kind"]
     hidden = {str(path) for path in document.get("operator_only") or ()}
+    if TESTED_NOTE in document.get("notes", ()):
+        hidden |= TESTED  # every guarantee of the result assumes that its observer does not see them
+    sizes = {path.rpartition(".")[2] for path in document.get("simulation_only") or () if path in SIZES}
+    simulated = SIMULATED.get(kind, frozenset()) | sizes
     public = _without(document, hidden)
     tables = {}
     for name, rows_of in TABLES[kind].items():
@@ -86,7 +93,7 @@ def public_tables(document: Mapping[str, Any]) -> dict[str, Rows]:
         }
         tables[name] = [
             {
-                f"{PREFIX * (column in SIMULATED.get(kind, ()))}{column}": value
+                f"{PREFIX * (column in simulated)}{column}": value
                 for column, value in row.items()
                 if column not in lost
             }

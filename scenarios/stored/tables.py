@@ -84,10 +84,10 @@ def cells(document: Document) -> Rows:
             "unit": cell["unit"],
             "mechanism": cell["mechanism"],
             "epsilon": cell["epsilon"],
-            "accuracy": cell["accuracy"]["mean"],
-            "low": cell["accuracy"]["low"],
-            "high": cell["accuracy"]["high"],
-            "seeds": len(cell["accuracies"]),
+            "accuracy": (cell["accuracy"] or {}).get("mean"),
+            "low": (cell["accuracy"] or {}).get("low"),
+            "high": (cell["accuracy"] or {}).get("high"),
+            "seeds": len(cell["accuracies"] or ()),
             "rounds": cell["rounds"],
         }
         | {f"epsilon_{each['observer']}": each["epsilon"] for each in cell["guarantees"]}

@@ -104,11 +104,22 @@ def check_tracking(name: str | None, operator: bool, resumed: bool) -> None:
 
 @contextmanager
 def tracking(
-    name: str | None, scenario: AnyScenario, out: Path, operator: bool = False
+    name: str | None,
+    scenario: AnyScenario,
+    out: Path,
+    operator: bool = False,
+    tested: bool | None = None,
 ) -> Iterator[Tracking]:
     """Opens a tracker for a scenario, and closes it however the run ends.
 
     Without a name nothing is logged.
+
+    Args:
+        name: The tracker.
+        scenario: The scenario that is run.
+        out: The folder of run directories.
+        operator: As of `Tracking`.
+        tested: As of `Tracking`; None: as the scenario's data say.
 
     Raises:
         InputError: if there is no such tracker, or it cannot be opened.
@@ -118,11 +129,10 @@ def tracking(
         return
     tracker = _Forgiving(tracker_class(name)(scenario.label, out), name)
     try:
-        tested = False
         if isinstance(scenario, Scenario):
             tracker.settings(public_settings(scenario))
-            tested = _tests_clients(scenario)
-        yield Tracking(tracker, operator, tested)
+            tested = _tests_clients(scenario) if tested is None else tested
+        yield Tracking(tracker, operator, bool(tested))
     except BaseException:
         tracker.close(finished=False)
         raise

@@ -21,7 +21,7 @@ CALLS = [name for name in fp.__all__ if inspect.isfunction(getattr(fp, name))]
 def test_the_public_names_are_these() -> None:
     assert set(fp.__all__) == {
         "FedPrivacyError", "InputError", "__version__", "ask", "audit", "compare", "noise", "people", "read", "replay",
-        "run", "runs", "scenario_for", "tune",
+        "run", "runs", "scenario_for", "track", "tune",
     }  # fmt: skip
     assert set(fp.__all__) <= set(dir(fp))
     with pytest.raises(AttributeError, match="epsilon"):
