@@ -479,6 +479,12 @@ def track(result: Result, tracker: str, *, operator: bool = False) -> None:
 
     Raises:
         InputError: if there is no such tracker, or its package is not installed.
+
+    >>> import tempfile
+    >>> survey = ask("star-wars-survey", out=tempfile.mkdtemp(), progress=False)
+    >>> track(survey, "paper")
+    Traceback (most recent call last):
+    fedprivacy.errors.InputError: --track paper: no such tracker. Choose from tensorboard, mlflow, wandb.
     """
     check_tracking(tracker, operator, resumed=False)
     document = result.document

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import errno
 import json
+import tempfile
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +15,7 @@ import fedprivacy as fp
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.records.run_directory import read_document
+from fedprivacy.records.run_record import TESTED_NOTE
 from scenarios.stored import export as module
 from scenarios.stored import tables
 from scenarios.stored.export import SIMULATED, _csv, cell, export, public_tables
@@ -84,6 +86,30 @@ def test_no_export_names_a_seed_or_a_digest(stored: dict[str, Path]) -> None:
         for key in ("noise_key", "scenario_digest", "command"):
             assert not document.get(key) or str(document[key]) not in text
         assert '"seed"' not in text
+
+
+@pytest.mark.parametrize("kind", ["plain", "compare"])
+def test_where_held_out_records_belong_to_clients_no_accuracy_is_exported(
+    stored: dict[str, Path], kind: str
+) -> None:
+    document = read_document(stored[kind] / "run.json")
+    whole = {column for rows in public_tables(document).values() for row in rows for column in row}
+    document["notes"] = [*document["notes"], TESTED_NOTE]
+    kept_out = whole - {column for rows in public_tables(document).values() for row in rows for column in row}
+    assert kept_out >= ({"accuracy", "loss"} if kind == "plain" else {"accuracy"})
+    assert not [column for column in kept_out if column.startswith("epsilon")]
+
+
+def test_private_sizes_are_marked_as_known_to_the_simulation_alone() -> None:
+    scenario = fp.scenario_for("star-wars-survey", set={
+        "privacy.trust": "central", "privacy.adjacency": "add-remove", "compare.trusts": ["central"],
+        "compare.clients": [50], "compare.repeats": 2, "compare.epsilons": [1.0],
+    })  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        document = fp.compare(scenario, out=folder, workers=1, progress=False).document
+    (rows,) = public_tables(document).values()
+    assert "clients" not in rows[0]
+    assert rows[0]["simulation_clients"] == 50
 
 
 def test_nothing_is_written_over_or_half_written(stored: dict[str, Path], tmp_path: Path) -> None:
