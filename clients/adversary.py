@@ -15,11 +15,11 @@ from flwr.app import Array, ArrayRecord, Context, Message
 from flwr.clientapp.typing import ClientAppCallable
 from torch import Tensor
 
-from clients.messages import parts_of
 from fedprivacy.attacks.ascent import Ascent
 from fedprivacy.attacks.game import Ids
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.attacks.transcript import Sight
+from fedprivacy.messages.protocol import parts_of
 
 
 @dataclass

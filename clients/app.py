@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from clients.erm import Silos
 from clients.error_filter import kind, kinds_only, log, log_answer
 from clients.fleet import Budgets, Fleet
-from clients.messages import parts_of, reply_to
 from clients.node import Residence, Residents, residence
 from clients.owner import is_pinned
 from clients.participation_ledger import KeptBudgets, answered, keep_answered
@@ -26,7 +25,7 @@ from clients.worker_pool import Crew
 from fedprivacy.erm.protocol import SiloRequest
 from fedprivacy.errors import Refusal
 from fedprivacy.messages.faults import Faults
-from fedprivacy.messages.protocol import AskReply, AskRequest, TrainRequest
+from fedprivacy.messages.protocol import Arrays, AskReply, AskRequest, TrainRequest, Values, parts_of
 
 Kind = TypeVar("Kind", Fleet, Respondents, Silos)
 
@@ -201,6 +200,17 @@ def _faults(state: RecordDict, round: int) -> Faults:
 def faults_of(states: Iterable[RecordDict], round: int) -> Faults:
     """The faults of a round, from the states of all nodes: only a simulation can look there."""
     return sum((_faults(state, round) for state in states), Faults())
+
+
+def reply_to(message: Message, arrays: Arrays, values: Values) -> Message:
+    """The reply that carries these parts."""
+    content = RecordDict(
+        {
+            "arrays": ArrayRecord({name: Array(array) for name, array in arrays.items()}),
+            "values": ConfigRecord(values),
+        }
+    )
+    return Message(content, reply_to=message)
 
 
 app = _app(residence)

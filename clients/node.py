@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from flwr.app import Context
@@ -82,7 +84,7 @@ def residence(context: Context) -> Residence:
     residents = _of_owner(owner, tuple(hosts), stamp)
     assert owner.home is not None  # it is pinned
     account = Account.open(owner.home, scenario)
-    observe = scenario.federation.observe if isinstance(scenario, Scenario) else "sum"
+    observe = getattr(scenario.federation, "observe", "sum")
     return Residence(residents, hosts, owner, account, observe)
 
 
@@ -97,7 +99,7 @@ def _of_owner(owner: Owner, hosts: tuple[int, ...], stamp: tuple[str, int, int] 
     assert owner.scenario is not None  # it is pinned,
     assert owner.noise is not None  # so that this is known
     scenario = own_scenario(owner.scenario, owner.named)
-    if not isinstance(scenario, Scenario) or not isinstance(scenario.data, OnNodes):
+    if not isinstance(scenario.data, OnNodes):
         if owner.data is not None:
             raise Refusal(
                 f"node config: data = {owner.data}: the node's scenario has data of its own. Leave it out, "
@@ -112,6 +114,7 @@ def _of_owner(owner: Owner, hosts: tuple[int, ...], stamp: tuple[str, int, int] 
             "Add data = PATH.",
             "node-config",
         )
+    assert isinstance(scenario, Scenario)  # the only kind whose records may be on nodes
     exact = scenario.privacy.unit == "example" and scenario.privacy.adjacency != "add-remove"
     clients = np.arange(scenario.population)
     with kind("data"):
@@ -124,12 +127,10 @@ def _of_owner(owner: Owner, hosts: tuple[int, ...], stamp: tuple[str, int, int] 
 def _residents(
     scenario: Playable, allow_code: bool, noise: str, people: Population | None = None
 ) -> Residents:
-    if isinstance(scenario, Statistics):
-        respondents = Respondents.of(scenario)
-        return replace(respondents, streams=streams_for(noise, respondents.streams))
-    if isinstance(scenario, ErmScenario):
-        silos = Silos.of(scenario)
-        return replace(silos, study=silos.study.drawing(streams_for(noise, silos.study.streams)))
+    return RESIDENTS[scenario.kind](scenario, allow_code, noise, people)
+
+
+def _fleet(scenario: Scenario, allow_code: bool, noise: str, people: Population | None) -> Fleet:
     if noise != SEEDED and scenario.training.trainer == "opacus":
         raise InputError(
             'training.trainer = "opacus": torch draws its noise, from 64 bits alone, and not the operating '
@@ -140,3 +141,24 @@ def _residents(
     sizes = agreed_sizes(scenario.data) if agreed and isinstance(scenario.data, OnNodes) else None
     fleet = Fleet.of(scenario, people, sizes=sizes, allow_code=allow_code)
     return replace(fleet, streams=streams_for(noise, fleet.streams))
+
+
+def _respondents(
+    scenario: Statistics, allow_code: bool, noise: str, people: Population | None
+) -> Respondents:
+    respondents = Respondents.of(scenario)
+    return replace(respondents, streams=streams_for(noise, respondents.streams))
+
+
+def _silos(scenario: ErmScenario, allow_code: bool, noise: str, people: Population | None) -> Silos:
+    silos = Silos.of(scenario)
+    return replace(silos, study=silos.study.drawing(streams_for(noise, silos.study.streams)))
+
+
+# Kind of scenario -> the clients that live on a node: from the scenario, whether it may run code, the source
+# of noise, and the node's own records, if it has some.
+RESIDENTS: Mapping[str, Callable[[Any, bool, str, Population | None], Residents]] = {
+    Scenario.kind: _fleet,
+    Statistics.kind: _respondents,
+    ErmScenario.kind: _silos,
+}

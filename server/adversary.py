@@ -20,9 +20,9 @@ from fedprivacy.attacks.ascent import Ascent
 from fedprivacy.attacks.game import Ids
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.attacks.transcript import Sight
-from fedprivacy.messages.protocol import TrainReply, TrainRequest
+from fedprivacy.messages.protocol import TrainReply, TrainRequest, parts_of
 from fedprivacy.plan.privacy_plan import Plan
-from server.messages import parts_of, request_to
+from server.messages import request_to
 
 See = Callable[[Sight], None]
 

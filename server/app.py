@@ -280,79 +280,96 @@ def _main(grid: Grid, context: Context) -> None:
             home.begin(directory)
             return directory
 
-        if isinstance(scenario, ErmScenario):
-            directory = _fit(PollingGrid(grid), scenario, begin, stated, home)
-        elif isinstance(scenario, Statistics):
-            directory = _ask(PollingGrid(grid), scenario, begin, stated, home)
-        else:
-            allowed = code_allowed(context.run_config)
-            directory = _train(PollingGrid(grid), scenario, begin, stated, allowed, home)
+        submitted = Submitted(begin, stated, home, code_allowed(context.run_config))
+        directory = SERVED[scenario.kind](PollingGrid(grid), scenario, submitted)
     print(f"The record of this run: {directory.path.resolve() / 'run.json'}")
 
 
-Begin = Callable[[str], RunDirectory]  # makes the directory of a scenario's complete text
+@dataclass(frozen=True)
+class Submitted:
+    """A run that was submitted to this ServerApp.
+
+    Args:
+        begin: Makes the directory of a scenario's complete text.
+        stated: The submitter's statements about the deployment.
+        home: Where its record is sent.
+        allow_code: Whether the scenario may run code.
+    """
+
+    begin: Callable[[str], RunDirectory]
+    stated: Stated
+    home: Home
+    allow_code: bool
 
 
-def _train(
-    grid: Grid, scenario: Scenario, begin: Begin, stated: Stated, allowed: bool, home: Home
-) -> RunDirectory:
+def _train(grid: Grid, scenario: Scenario, submitted: Submitted) -> RunDirectory:
     people = for_server(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
     check_references(scenario, people)
-    model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allowed)
+    model = blueprint(
+        scenario.model, people.features, people.dataset.classes, allow_code=submitted.allow_code
+    )
     plan = plan_of(scenario, model)
-    directory = begin(scenario.to_toml())
+    directory = submitted.begin(scenario.to_toml())
     # The nodes read their plan from the same run config, so they would follow any other submitter too.
     record = RunRecord(
         scenario,
         plan,
         directory,
         command="flwr run .",
-        on_round=home.event,
+        on_round=submitted.home.event,
         held=False,
         tested=people.tests_clients(scenario.evaluation.on),
         candidates=candidates_of(scenario, model),
         noise_key=run_streams(scenario, people, model.code).run,
         sizes=people.partition.sizes,
-        stated=stated,
+        stated=submitted.stated,
     )
-    serve(grid, record, people, model, on_begin=home.on_begin)
+    serve(grid, record, people, model, on_begin=submitted.home.on_begin)
     return directory
 
 
-def _fit(grid: Grid, scenario: ErmScenario, begin: Begin, stated: Stated, home: Home) -> RunDirectory:
-    if stated.pinned:
+def _fit(grid: Grid, scenario: ErmScenario, submitted: Submitted) -> RunDirectory:
+    if submitted.stated.pinned:
         raise InputError("--pinned: no node holds a study of private estimates as its own; leave it out.")
     people = records(scenario)
-    streams = streams_for(stated.noise, study_streams(scenario, people))
-    directory = begin(scenario.to_toml())
+    streams = streams_for(submitted.stated.noise, study_streams(scenario, people))
+    directory = submitted.begin(scenario.to_toml())
     serve_estimates(
         grid,
         scenario,
         people,
         directory,
         streams,
-        stated=stated,
+        stated=submitted.stated,
         command="flwr run .",
-        on_cell=home.event,
-        on_begin=home.on_begin,
+        on_cell=submitted.home.event,
+        on_begin=submitted.home.on_begin,
     )
     return directory
 
 
-def _ask(grid: Grid, scenario: Statistics, begin: Begin, stated: Stated, home: Home) -> RunDirectory:
+def _answer(grid: Grid, scenario: Statistics, submitted: Submitted) -> RunDirectory:
     plan = statistics_plan_of(scenario)
     who = people_of(scenario, plan)
-    directory = begin(scenario.to_toml(compare=False))
+    directory = submitted.begin(scenario.to_toml(compare=False))
     key = statistics_streams(scenario, who).run
     record = StatisticsRecord(
         scenario,
         plan,
         directory,
         command="flwr run .",
-        on_query=home.event,
+        on_query=submitted.home.event,
         held=False,
         noise_key=key,
-        stated=stated,
+        stated=submitted.stated,
     )
-    serve_statistics(grid, record, who, on_begin=home.on_begin)
+    serve_statistics(grid, record, who, on_begin=submitted.home.on_begin)
     return directory
+
+
+# Kind of scenario -> the server's part of it, which gives the directory of the record.
+SERVED: Mapping[str, Callable[[Grid, Any, Submitted], RunDirectory]] = {
+    Scenario.kind: _train,
+    Statistics.kind: _answer,
+    ErmScenario.kind: _fit,
+}

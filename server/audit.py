@@ -9,7 +9,7 @@ from flwr.app import Message
 from numpy.typing import NDArray
 
 from fedprivacy.attacks.canaries import Canaries
-from server.messages import parts_of
+from fedprivacy.messages.protocol import parts_of
 from server.optimizers import ServerOptimizer
 
 Vector = NDArray[np.float64]

@@ -17,12 +17,13 @@ from fedprivacy.erm.study.people import Records
 from fedprivacy.errors import FedPrivacyError
 from fedprivacy.guarantees.deployment import Stated
 from fedprivacy.messages.faults import REASON
+from fedprivacy.messages.protocol import parts_of
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
 from server.aggregation import NO_ANSWER, by_turn
 from server.hosts import Dealing, deal_hosts
-from server.messages import parts_of, request_to
+from server.messages import request_to
 from server.sampling import Chunk, chunks, one_per_node
 
 MESSAGE = "query.estimate"

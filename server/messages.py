@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
-from fedprivacy.messages import protocol
 from fedprivacy.messages.protocol import Arrays, Values
 
 
@@ -25,15 +24,3 @@ def request_to(node: int, kind: str, group: str, arrays: Arrays, values: Values)
         }
     )
     return Message(content, dst_node_id=node, message_type=kind, group_id=group)
-
-
-def parts_of(message: Message) -> tuple[Arrays, Values]:
-    """The arrays and scalars of a reply.
-
-    Raises:
-        InputError: it has none.
-    """
-    content = message.content
-    return protocol.parts_of(
-        lambda: content.array_records["arrays"], lambda: content.config_records["values"]
-    )

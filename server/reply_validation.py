@@ -16,9 +16,8 @@ from fedprivacy.errors import FedPrivacyError
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.mechanisms.local import LocalMechanism
 from fedprivacy.messages.faults import REASON
-from fedprivacy.messages.protocol import TrainReply
+from fedprivacy.messages.protocol import TrainReply, parts_of
 from fedprivacy.plan.privacy_plan import Plan
-from server.messages import parts_of
 
 _ROUNDING = 1 + 1e-6  # an honest norm of exactly C may come out this much longer after rounding
 _TAIL = 12.0  # a Gaussian message exceeds the typical length by this factor with probability below 1e-22

@@ -16,7 +16,7 @@ from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.io.escape import first_line
 from fedprivacy.mechanisms.laplace import Laplace
 from fedprivacy.messages.faults import REASON
-from fedprivacy.messages.protocol import AskReply, AskRequest
+from fedprivacy.messages.protocol import AskReply, AskRequest, parts_of
 from fedprivacy.randomness.system import streams_for
 from fedprivacy.statistics.people import People
 from fedprivacy.statistics.plan import Ask, StatisticsPlan
@@ -26,7 +26,7 @@ from fedprivacy.statistics.results import result, truth
 from fedprivacy.statistics.streams import statistics_streams
 from server.aggregation import NO_ANSWER, SPENT, by_turn
 from server.hosts import Dealing, deal_hosts
-from server.messages import parts_of, request_to
+from server.messages import request_to
 from server.sampling import Chunk, chunks, one_per_node
 
 MESSAGE = "query.statistic"

@@ -29,7 +29,6 @@ from server.denoising import denoised
 from server.hosts import Dealing
 from server.messages import request_to
 from server.optimizers import ServerOptimizer
-from server.privacy import add_central_noise
 from server.reply_validation import longest
 from server.sampling import Chunk, chunks, draw_cohort, one_per_node
 
@@ -191,3 +190,31 @@ class Federation:
                 clipping_norm=self.clipping_norm,
             )
             yield request_to(nodes[chunk.host], "train", f"{number}/{position}", *request.parts())
+
+
+def add_central_noise(
+    total: NDArray[np.float64],
+    plan: Plan,
+    streams: Streams,
+    round: int,
+    correlated: CorrelatedNoise | None = None,
+) -> NDArray[np.float64]:
+    """The sum that may be released: under central trust with noise, also when the cohort is empty.
+
+    Args:
+        total: The sum of clipped updates, float64, shape (parameters,).
+        plan: The run's plan; its mechanism draws.
+        streams: The run's random streams.
+        round: The round, which keys the draw.
+        correlated: The noise of the run so far, where the plan's is correlated over rounds.
+    """
+    noise = plan.central_noise
+    if noise is None:  # the clients have added theirs (local trust), or there is no noise at all
+        return total
+    if plan.banded is not None:
+        if correlated is None:
+            raise RunError("the noise of past rounds is missing, with which this round's is correlated")
+        return total + correlated.draw(round, streams)
+    # Also for an empty cohort: a sum without noise would show that nobody was drawn, which Poisson sampling
+    # keeps secret. In float64: in float32, small noise on large numbers is rounded away.
+    return total + noise.draw(len(total), streams.noise("central", round=round))

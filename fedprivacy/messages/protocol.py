@@ -6,7 +6,7 @@ It knows nothing of Flower; `clients` and `server` put these parts into Flower m
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -221,20 +221,19 @@ class AskReply:
         return reply
 
 
-def parts_of(
-    arrays_of: Callable[[], Mapping[str, Any]], values_of: Callable[[], Mapping[str, Any]]
-) -> tuple[Arrays, Values]:
+def parts_of(message: Any) -> tuple[Arrays, Values]:
     """Splits a message into arrays and scalars; refuses pickles, and arrays larger than their bytes.
 
     Args:
-        arrays_of: Gives the arrays as they travel, by name: each with `stype`, how its `data` is written.
-        values_of: Gives the scalars by name.
+        message: As it travels (`flwr.app.Message`): its `content` has `array_records`, each array with
+            `stype`, how its `data` is written, and `config_records`, with the scalars.
 
     Raises:
         InputError: the message has none, or they are not plain arrays in numpy's format.
     """
     try:
-        return {name: _array(name, array) for name, array in arrays_of().items()}, dict(values_of())
+        arrays, values = message.content.array_records["arrays"], message.content.config_records["values"]
+        return {name: _array(name, array) for name, array in arrays.items()}, dict(values)
     except DAMAGE as error:
         raise InputError(f"not a message of arrays and values: {describe_error(error)}") from error
 

@@ -9,8 +9,8 @@ from typing import Any
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.folder import make_inner
+from fedprivacy.report import page_of
 from fedprivacy.report.blocks import Block, Details, Finding, Picture
-from fedprivacy.report.printing import page_of
 
 FORMATS = ("svg", "png", "pdf")
 CAPTIONS = "captions.txt"

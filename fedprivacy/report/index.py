@@ -19,7 +19,7 @@ from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.escape import printable
 from fedprivacy.io.regular_file import open_regular
-from fedprivacy.report.printing import environment
+from fedprivacy.report import environment
 
 FILE = "index.html"
 GENERATOR = b'<meta name="generator" content="fedprivacy list">'

@@ -16,6 +16,17 @@ from fedprivacy.scenario.tune import TuneScenario
 
 Playable = Scenario | Statistics | ErmScenario  # by `flwr run`
 
+# Kind -> why Flower's own command does not run it.
+NOT_BY_FLOWER: Mapping[str, str] = {
+    AttackScenario.kind: "has attacks, which `fedprivacy replay` plays, and not `flwr run`.",
+    TuneScenario.kind: "has a [tune], which `fedprivacy tune` does, and not `flwr run`.",
+}
+# Kind -> why no node holds such a scenario itself.
+NOT_PINNED: Mapping[str, str] = {
+    # Its records are those that every process makes or reads whole, and its releases many of the same.
+    ErmScenario.kind: "fits private estimates, a study of known records, which no node holds as its own.",
+}
+
 
 def scenario_of_app(value: str) -> Playable:
     """The scenario of a Flower run config: TOML text, or a file's path inside the app bundle.
@@ -24,10 +35,10 @@ def scenario_of_app(value: str) -> Playable:
         ScenarioError: if the text or the file is not a scenario.
         InputError: if it has attacks, which would be left out without a word, or a choice of settings.
     """
-    return _without_attacks(_read(value), "run config: scenario")
+    return _allowed(_read(value), "run config: scenario", NOT_BY_FLOWER)
 
 
-def own_scenario(text: str, named: str = "node config: scenario") -> Scenario | Statistics:
+def own_scenario(text: str, named: str = "node config: scenario") -> Playable:
     """The scenario that a node was started with.
 
     Args:
@@ -38,20 +49,12 @@ def own_scenario(text: str, named: str = "node config: scenario") -> Scenario | 
         ScenarioError: if the text is not a scenario.
         InputError: if it has attacks, or fits estimates.
     """
-    scenario = _without_attacks(loads(text, named), named)
-    if isinstance(scenario, ErmScenario):
-        # Its records are those that every process makes or reads whole, and its releases many of the same.
-        raise InputError(
-            f"{named}: fits private estimates, a study of known records, which no node holds as its own."
-        )
-    return scenario
+    return _allowed(loads(text, named), named, {**NOT_BY_FLOWER, **NOT_PINNED})
 
 
-def _without_attacks(scenario: AnyScenario, named: str) -> Playable:
-    if isinstance(scenario, AttackScenario):
-        raise InputError(f"{named}: has attacks, which `fedprivacy replay` plays, and not `flwr run`.")
-    if isinstance(scenario, TuneScenario):
-        raise InputError(f"{named}: has a [tune], which `fedprivacy tune` does, and not `flwr run`.")
+def _allowed(scenario: AnyScenario, named: str, refused: Mapping[str, str]) -> Playable:
+    if scenario.kind in refused:
+        raise InputError(f"{named}: {refused[scenario.kind]}")
     return scenario
 
 

@@ -15,12 +15,11 @@ from fedprivacy.io.rules import broken_rules
 from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario import changes
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.inspection import inspect
 from fedprivacy.scenario.kinds import OVERLAID, shared
 from fedprivacy.scenario.privacy import Unit
 from fedprivacy.scenario.rules.comparison import MECHANISMS_ARE_OF_MESSAGES, OPTION_RULES, CompareValues
 from fedprivacy.scenario.sections import MEETINGS, TRUSTS, Compare, Trust
-from fedprivacy.scenario.validation import Inspection
+from fedprivacy.scenario.validation import Inspection, inspect
 
 Place = tuple[str, ...]
 

@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 from fedprivacy.errors import Finding
 from fedprivacy.scenario.cells import inspect_cells
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.inspection import inspect
 from fedprivacy.scenario.kinds import KINDS, Kind
 from fedprivacy.scenario.scenario import Scenario
-from fedprivacy.scenario.validation import Inspection, SectionReader
+from fedprivacy.scenario.validation import Inspection, SectionReader, inspect
 
 
 class ExtendedScenario(Scenario):
@@ -56,6 +55,12 @@ class ExtendedScenario(Scenario):
     def plain(self) -> Scenario:
         """The training scenario without the further sections."""
         return Scenario(**{key: getattr(self, key) for key in Scenario.model_fields})
+
+    @property
+    def sections(self) -> dict[tuple[str, ...], Kind]:
+        """The place of each section -> its variants; without a comparison, which only a training has."""
+        sections = {place: kind for place, kind in super().sections.items() if place != ("compare",)}
+        return sections | {(name,): kind for name, kind in self.extra.items()}
 
     def tables(self) -> dict[str, Any]:
         """The scenario as plain tables, in the order of a file."""

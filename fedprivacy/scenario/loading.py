@@ -1,27 +1,30 @@
-"""Loads a scenario file of any kind: training, attacks, statistics or private ERM."""
+"""The table of all kinds of scenario, and how a file of any kind is read.
+
+Each layer has its part of a kind in a table by the kind's name: what lives on a node (`clients.node`), the
+server's part (`server.app`), the commands' (`scenarios.cli.kinds`), the verification of the result
+(`fedprivacy.verification.verify`) and its page (`fedprivacy.report`).
+"""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fedprivacy.scenario import kinds, reading
+from fedprivacy.scenario import reading
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.arms import ARM
-from fedprivacy.scenario.attack.sections import ATTACK, GAME
 from fedprivacy.scenario.bounds import check_text
 from fedprivacy.scenario.erm import ErmScenario
-from fedprivacy.scenario.erm import sections as fitting
-from fedprivacy.scenario.kinds import HEAD, Kind
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
-from fedprivacy.scenario.statistics import sections as asking
-from fedprivacy.scenario.statistics.scenario import QUERY
 from fedprivacy.scenario.tune import TuneScenario
-from fedprivacy.scenario.tune.sections import TUNE
 
-AnyScenario = Scenario | Statistics | ErmScenario  # an AttackScenario is a Scenario
+AnyScenario = Scenario | Statistics | ErmScenario  # an AttackScenario and a TuneScenario are a Scenario
+
+# Name of a kind -> its class. The first whose sections a file has is the file's kind; a training has none.
+SCENARIOS: Mapping[str, type[AnyScenario]] = {
+    kind.kind: kind for kind in (Statistics, ErmScenario, AttackScenario, TuneScenario, Scenario)
+}
 
 
 def load(source: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
@@ -46,41 +49,9 @@ def loads(text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> A
 
 def kind_of(text: str) -> type[AnyScenario]:
     """Returns which kind of scenario a text is, by its sections; a training where it cannot be parsed."""
-    by_section: dict[str, type[AnyScenario]] = {
-        "queries": Statistics,
-        "approaches": ErmScenario,
-        "attacks": AttackScenario,
-        "game": AttackScenario,
-        "arms": AttackScenario,
-        "tune": TuneScenario,
-    }
     try:
         check_text(text)
         tables = tomllib.loads(text)
     except (ValueError, RecursionError):  # which the reader explains
         tables = {}
-    return next((by_section[section] for section in by_section if section in tables), Scenario)
-
-
-def sections_of(scenario: AnyScenario) -> dict[tuple[str, ...], Kind]:
-    """The place of each section -> its classes, in the order of a file; the head is ()."""
-    sections: dict[tuple[str, ...], Kind] = {(): HEAD}
-    if isinstance(scenario, Scenario):
-        sections |= {(name,): kind for name, kind in kinds.KINDS.items()}
-        if isinstance(scenario, AttackScenario):
-            del sections[("compare",)]  # it is replayed, not compared
-            sections[("game",)] = GAME
-            sections |= {("attacks", name): ATTACK for name in scenario.attacks}
-            sections |= {("arms", name): ARM for name in scenario.arms}
-        if isinstance(scenario, TuneScenario):
-            del sections[("compare",)]  # it is tuned, not compared
-            sections[("tune",)] = TUNE
-        return sections
-    if isinstance(scenario, ErmScenario):
-        sections |= {(name,): kind for name, kind in fitting.KINDS.items() if name in ("data", "objective")}
-        sections |= {("approaches", name): fitting.APPROACH for name in scenario.approaches}
-        return sections | {(name,): fitting.KINDS[name] for name in ("privacy", "federation", "study")}
-    (data, kind), *others = asking.KINDS.items()
-    sections[data,] = kind
-    sections |= {("queries", name): QUERY for name in scenario.queries}
-    return sections | {(name,): kind for name, kind in others}
+    return next((kind for kind in SCENARIOS.values() if tables.keys() & set(kind.revealed_by)), Scenario)

@@ -1,14 +1,20 @@
-"""A scenario: everything that determines a run, from a TOML file and back."""
+"""A scenario, from a TOML file and back: the base of every kind, and the scenario that trains a model."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import tomli_w
+from pydantic import model_validator
 
 from fedprivacy.errors import Finding
-from fedprivacy.scenario import cells, inspection, variations
-from fedprivacy.scenario.base_scenario import BaseScenario
+from fedprivacy.scenario import cells, reading, validation, variations
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.kinds import HEAD, KINDS
+from fedprivacy.scenario.findings import Places, refuse
+from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
 from fedprivacy.scenario.model import Model
 from fedprivacy.scenario.rules import training
 from fedprivacy.scenario.sections import (
@@ -16,6 +22,7 @@ from fedprivacy.scenario.sections import (
     Data,
     Evaluation,
     Federation,
+    Head,
     Privacy,
     Sampling,
     Server,
@@ -25,8 +32,109 @@ from fedprivacy.scenario.validation import Inspection
 from fedprivacy.scenario.values import Values
 
 
+class BaseScenario(Head):
+    """A scenario of any kind: frozen, complete, and valid as a whole.
+
+    Make one with `read` or `from_text`, which explain mistakes with their lines.
+
+    Attributes:
+        kind: Its name, by which every layer finds its part of the kind; also that of its result document.
+        revealed_by: The sections that only files of this kind have; empty for a training.
+    """
+
+    kind: ClassVar[str]
+    revealed_by: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def read(cls, source: str | Path, overrides: Sequence[str] = ()) -> Self:
+        """Reads a scenario file.
+
+        Args:
+            source: The path of a TOML file.
+            overrides: `a.b=value` settings, laid over the file; a value is TOML, or else plain text.
+                One that changes the kind of a section (`sampling.name=all`) takes along the keys
+                that only the file's kind had.
+
+        Raises:
+            ScenarioError: With every mistake of the file and the overrides.
+        """
+        return cls.from_text(reading.read_text(source), str(source), overrides)
+
+    @classmethod
+    def from_text(cls, text: str, file: str = "scenario", overrides: Sequence[str] = ()) -> Self:
+        """Reads the text of a scenario; `file` is its name in messages.
+
+        Raises:
+            ScenarioError: With every mistake of the text and the overrides.
+        """
+        tables, places, problems = reading.parse(text, file, overrides)
+        whole = cls.inspect(cls.without_stale_keys(tables, overrides))
+        refuse(whole.findings, places, problems)
+        return cls(**whole.parts)
+
+    @classmethod
+    def from_tables(cls, tables: Tables, where: str) -> Self:
+        """Returns the scenario of tables that the program made; `where` names them in messages.
+
+        Raises:
+            ScenarioError: With every mistake in them.
+        """
+        whole = cls.inspect(tables)
+        refuse(whole.findings, Places(where))
+        return cls(**whole.parts)
+
+    @classmethod
+    @abstractmethod
+    def inspect(cls, tables: Tables) -> Inspection:
+        """Returns the valid parts of the tables of a file, and every mistake in them."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        refuse(self.conflicts(), Places())
+        return self
+
+    @abstractmethod
+    def conflicts(self) -> Iterable[Finding]:
+        """Returns the mistakes between the sections, each of which is valid by itself."""
+
+    @classmethod
+    def without_stale_keys(cls, tables: Tables, overrides: Sequence[str]) -> Tables:
+        """Returns the tables without keys that the overrides leave without effect."""
+        return tables
+
+    @property
+    @abstractmethod
+    def sections(self) -> dict[tuple[str, ...], Kind]:
+        """The place of each section -> its variants, in the order of a file; the head is ()."""
+
+    @abstractmethod
+    def tables(self) -> dict[str, Any]:
+        """Returns the scenario as plain tables, in the order of a file."""
+
+    @property
+    def label(self) -> str:
+        """The name with trust model and epsilon, for run directories: "digits-central-eps2"."""
+        privacy = getattr(self, "privacy", None)
+        trust, epsilon = getattr(privacy, "trust", None), getattr(privacy, "epsilon", None)
+        parts = [self.name, trust, None if epsilon is None else f"eps{epsilon:g}"]
+        return "-".join(part for part in parts if part)
+
+    def to_toml(self, *, compare: bool = True) -> str:
+        """Returns the complete scenario as TOML; reading it gives an equal scenario.
+
+        Args:
+            compare: Whether to write `[compare]`, where the kind has it.
+        """
+        tables = self.tables()
+        if not compare:
+            tables.pop("compare", None)
+        return tomli_w.dumps(tables)
+
+
 class Scenario(BaseScenario):
     """Everything that determines a run: frozen, complete, and valid as a whole."""
+
+    kind: ClassVar[str] = "run"
 
     data: Data
     model: Model
@@ -51,7 +159,7 @@ class Scenario(BaseScenario):
     @classmethod
     def inspect(cls, tables: Tables) -> Inspection:
         """Returns the valid parts of the tables of a file, and every mistake in them."""
-        whole = inspection.inspect(tables)
+        whole = validation.inspect(tables)
         between = [*cells.inspect_cells(tables, whole), *variations.inspect_variations(tables, whole)]
         return Inspection(whole.parts, whole.findings + between)
 
@@ -59,6 +167,11 @@ class Scenario(BaseScenario):
     def population(self) -> int:
         """The number of clients, from the settings alone: no data is loaded."""
         return self.data.population
+
+    @property
+    def sections(self) -> dict[tuple[str, ...], Kind]:
+        """The place of each section -> its variants, in the order of a file; the head is ()."""
+        return {(): HEAD, **{(name,): kind for name, kind in KINDS.items()}}
 
     def to_toml(self, *, compare: bool = False) -> str:
         """The complete scenario as TOML: every key that has an effect, also the defaults.
@@ -82,7 +195,7 @@ class Scenario(BaseScenario):
     @staticmethod
     def default_compare(seed: int) -> Compare:
         """The comparison of a scenario whose file has no `[compare]`."""
-        return Compare.model_validate(inspection.with_defaults({"seed": seed})["compare"])
+        return Compare.model_validate(validation.with_defaults({"seed": seed})["compare"])
 
     def cell(
         self,

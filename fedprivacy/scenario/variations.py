@@ -10,10 +10,9 @@ from fedprivacy.errors import Finding, KeyPath
 from fedprivacy.io.toml_text import dotted, literal
 from fedprivacy.scenario import changes
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.inspection import inspect
 from fedprivacy.scenario.kinds import shared
 from fedprivacy.scenario.sections import Compare
-from fedprivacy.scenario.validation import Inspection
+from fedprivacy.scenario.validation import Inspection, inspect
 
 
 @dataclass(frozen=True)

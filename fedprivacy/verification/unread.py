@@ -15,8 +15,8 @@ from fedprivacy.io.toml_text import dotted
 from fedprivacy.io.validation import damaged
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.base import Section
-from fedprivacy.scenario.inspection import with_defaults
 from fedprivacy.scenario.sections import Head
+from fedprivacy.scenario.validation import with_defaults
 from fedprivacy.verification.differences import CHANGED, refusal, refuse_difference
 
 Kind = TypeVar("Kind", bound=Head)  # a scenario of any kind, each of which has `tables`

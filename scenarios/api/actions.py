@@ -31,7 +31,8 @@ from scenarios.api.results import (
     result_of,
 )
 from scenarios.api.settings import Request, Source, out_of, request
-from scenarios.cli.kinds import ComparisonKind, RunKind, RunOptions, kind_of
+from scenarios.cli.kind import ComparisonKind, RunKind, RunOptions
+from scenarios.cli.kinds import kind_of
 from scenarios.engines.launch import check_workers, engine_of
 from scenarios.tracking.track import check_tracking, tracking
 

@@ -14,14 +14,14 @@ from typing import Any
 import tomli_w
 
 from fedprivacy.errors import InputError, Problem, ScenarioError
-from fedprivacy.scenario.loading import AnyScenario, kind_of, loads
+from fedprivacy.scenario.loading import SCENARIOS, AnyScenario, kind_of, loads
 from fedprivacy.scenario.option_names import settings_named
 from scenarios.api.models import is_object, settings_of
 from scenarios.api.people import People
 from scenarios.authoring.brought_data import Brought
-from scenarios.cli.kinds import KINDS
+from scenarios.cli.changed_texts import with_changes_noted
 from scenarios.cli.kinds import kind_of as handling_of
-from scenarios.cli.scenario_argument import scenario_for, with_changes_noted
+from scenarios.cli.kinds import scenario_for
 from scenarios.jobs.outcome import IN_MEMORY
 
 # Arguments that are not the last part of a key, or of several keys -> the key that they set.
@@ -94,7 +94,7 @@ def request(
     Raises:
         ScenarioError: with every mistake of the scenario and the arguments.
     """
-    if not isinstance(source, str | os.PathLike | People) and type(source) not in KINDS:
+    if not isinstance(source, str | os.PathLike | People) and type(source) not in SCENARIOS.values():
         raise InputError(
             f"{type(source).__name__}: no scenario. Give the name of a ready one, the path of a file, a "
             "scenario, or the result of fedprivacy.people."

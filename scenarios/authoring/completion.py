@@ -12,7 +12,7 @@ from typing import Any
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
-from fedprivacy.scenario.loading import AnyScenario, load, sections_of
+from fedprivacy.scenario.loading import AnyScenario, load
 from scenarios.authoring.catalogue import find
 
 
@@ -33,7 +33,7 @@ def settings(source: str | None, incomplete: str) -> list[str]:
     if scenario is None:
         sections = {(): HEAD, **{(name,): kind for name, kind in KINDS.items()}}
     else:
-        sections = sections_of(scenario)
+        sections = scenario.sections
     key, equals, value = incomplete.partition("=")
     if not equals:
         keys = (".".join([*section, name]) for section, kind in sections.items() for name in kind.keys())  # noqa: SIM118

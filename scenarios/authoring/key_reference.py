@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.base import Section
-from fedprivacy.scenario.loading import AnyScenario, sections_of
+from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.words import names
 
 COLUMN, WIDTH = 32, 110  # where comments begin and end
@@ -30,7 +30,7 @@ class Options:
     """
 
     def __init__(self, scenario: AnyScenario, section: tuple[str, ...]) -> None:
-        self.kind, self.section = sections_of(scenario)[section], section
+        self.kind, self.section = scenario.sections[section], section
         self.values: dict[str, Any] = scenario.tables()
         for name in section:
             self.values = self.values[name]

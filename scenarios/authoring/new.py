@@ -16,7 +16,7 @@ from typing import Any
 from fedprivacy.errors import InputError
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.lines import key_lines
-from fedprivacy.scenario.loading import AnyScenario, loads, sections_of
+from fedprivacy.scenario.loading import AnyScenario, loads
 from fedprivacy.scenario.reading import read_text
 from fedprivacy.scenario.sections import Head
 from scenarios.authoring.catalogue import ready, start_command
@@ -133,7 +133,7 @@ class _Draft:
             elif key is not None:
                 self._add_comment(key, line, end, above)
         tail: list[str] = []
-        for section in sections_of(self.scenario):
+        for section in self.scenario.sections:
             self._add_unset(section, below, tail)
         rows = []
         for line, row in enumerate(self.rows, 1):
@@ -167,7 +167,7 @@ class _Draft:
         """Adds a comment to an entry without one, if the schema knows its key."""
         *above_it, last = map(str, key)
         section = tuple(above_it)
-        if section not in sections_of(self.scenario):
+        if section not in self.scenario.sections:
             return
         options = Options(self.scenario, section)
         about = options.about(last)

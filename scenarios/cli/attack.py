@@ -142,7 +142,8 @@ def audit(
     from fedprivacy.scenario.model import permit
     from scenarios.cli.display import job_progress
     from scenarios.cli.display_audit import show_audit
-    from scenarios.cli.scenario_argument import reproducing_command, scenario_for, seed_of
+    from scenarios.cli.kinds import scenario_for
+    from scenarios.cli.scenario_argument import reproducing_command, seed_of
     from scenarios.engines.launch import check_workers
     from scenarios.experiments.audit_options import check_options, check_unit
 

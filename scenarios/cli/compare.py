@@ -42,12 +42,12 @@ def compare(
     """
     from fedprivacy.records.run_directory import check_out
     from scenarios.cli.display import job_progress
-    from scenarios.cli.kinds import ComparisonKind, kind_of
+    from scenarios.cli.kind import ComparisonKind
+    from scenarios.cli.kinds import kind_of, scenario_for
     from scenarios.cli.scenario_argument import (
         check_start_or_resume,
         comparison_to_resume,
         reproducing_command,
-        scenario_for,
         seed_of,
     )
     from scenarios.engines.launch import check_workers, only_embedded

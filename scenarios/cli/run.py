@@ -74,12 +74,12 @@ def run(
     """
     from fedprivacy.errors import InputError
     from fedprivacy.records.run_directory import check_out
-    from scenarios.cli.kinds import RunKind, RunOptions, kind_of
+    from scenarios.cli.kind import RunKind, RunOptions
+    from scenarios.cli.kinds import kind_of, scenario_for
     from scenarios.cli.scenario_argument import (
         check_start_or_resume,
         reproducing_command,
         run_to_resume,
-        scenario_for,
         seed_of,
     )
     from scenarios.engines.launch import REMOTE, engine_of

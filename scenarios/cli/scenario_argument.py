@@ -1,7 +1,4 @@
-"""Resolves the SCENARIO argument and `--set`, `--seed` and `--resume`.
-
-Where an override changes what a description or a note on tuning is about, the text names the changed keys.
-"""
+"""Resolves the other arguments of commands on scenarios: attacks, `--resume`, `--seed`."""
 
 from __future__ import annotations
 
@@ -9,74 +6,16 @@ import re
 import secrets
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from fedprivacy.errors import InputError
 from fedprivacy.records.run_directory import RunDirectory, read_document
-from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.base import MAX_SEED
-from fedprivacy.scenario.changes import parse_overrides
 from fedprivacy.scenario.loading import AnyScenario, load
-from scenarios.authoring.catalogue import find
-from scenarios.cli.kinds import kind_of
+from scenarios.cli.kinds import kind_of, scenario_for
 from scenarios.jobs.manifest import BEGUN, begun_in
-
-# Neither the description of a scenario nor the choice of its settings depends on these.
-_INCIDENTAL = re.compile(
-    r"(name|description|duration|tuning|seed|evaluation|federation|data\.path"
-    r"|compare\.(seeds|epsilons|trusts|mechanisms|repeats)|study\.(epsilons|records|repeats))(\.|$)"
-)
-
-
-def scenario_for(command: str, source: str, overrides: list[str] | None, seed: int | None) -> AnyScenario:
-    """Reads a scenario with `--set` and `--seed` applied, and updates its texts to name what changed.
-
-    Args:
-        command: The command that will run it, without `fedprivacy`; it must take this kind of scenario.
-        source: A ready name or a file.
-        overrides: `--set` options.
-        seed: The seed; None for the scenario's own.
-
-    Raises:
-        InputError: if there is no such scenario, an option does not fit it, or only another command takes it.
-    """
-    overrides = overrides or []
-    seeded = [] if seed is None else [f"seed={seed}"]
-    scenario = load(find(source), [*overrides, *seeded])
-    kind_of(scenario).check_command(command, source)
-    return with_changes_noted(scenario, overrides)
-
-
-def with_changes_noted(scenario: AnyScenario, overrides: list[str]) -> AnyScenario:
-    """Returns a scenario whose texts name the keys that overrides changed.
-
-    Args:
-        scenario: With the overrides applied.
-        overrides: As of `--set`.
-    """
-    changes, _ = parse_overrides(overrides)
-    keys = dict.fromkeys(
-        key for change in changes for key in _keys(".".join(map(str, change.path)), change.value)
-    )
-    stopping = isinstance(scenario, Scenario) and scenario.server.patience is not None
-    changed = ", ".join(
-        key for key in keys if not _INCIDENTAL.match(key) or (stopping and key == "evaluation.every")
-    )
-    if not changed:
-        return scenario
-    notes = {
-        "tuning": f"Written before these were changed: {changed}.",
-        "description": f"(Changed here: {changed}.)",
-    }
-    texts = {
-        key: f"{getattr(scenario, key).rstrip()} {note}"
-        for key, note in notes.items()
-        if getattr(scenario, key) and key not in keys
-    }
-    return scenario.model_copy(update=texts)
 
 
 def attack_scenario(
@@ -232,12 +171,3 @@ def reproducing_command(seed: int | None) -> str:
         if word == "--seed=random" or (word == "random" and arguments[at - 1] == "--seed"):
             arguments[at] = word.replace("random", str(seed))
     return shlex.join(["fedprivacy", *arguments])
-
-
-def _keys(path: str, value: Any) -> Iterator[str]:
-    """Returns the keys that an override sets, those of a table each alone."""
-    if not isinstance(value, dict) or not value:
-        yield path
-        return
-    for key, item in value.items():
-        yield from _keys(f"{path}.{key}", item)

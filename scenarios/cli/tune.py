@@ -34,10 +34,10 @@ def tune(
     from fedprivacy.scenario.tune import TuneScenario
     from scenarios.cli.display import job_progress
     from scenarios.cli.display_tune import show_tune
+    from scenarios.cli.kinds import scenario_for
     from scenarios.cli.scenario_argument import (
         check_start_or_resume,
         reproducing_command,
-        scenario_for,
         seed_of,
     )
     from scenarios.engines.launch import check_workers

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from clients.adversary import Participant
-from clients.messages import parts_of
 from fedprivacy.attacks.ascent import Ascent
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.attacks.transcript import Sight
+from fedprivacy.messages.protocol import parts_of
 
 ATTACKER, CLIENTS = 4, 12
 ALONE = "federation.chunk_size=1"

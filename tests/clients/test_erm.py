@@ -12,11 +12,11 @@ from flwr.app import Message
 
 from clients.app import app, make_app
 from clients.erm import Silos
-from clients.messages import parts_of
 from clients.statistics import Respondents
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.erm.study.people import records
 from fedprivacy.errors import InputError, Refusal
+from fedprivacy.messages.protocol import parts_of
 from fedprivacy.scenario.erm import ErmScenario
 from scenarios.engines.embedded import EmbeddedGrid
 from server.messages import request_to

@@ -17,11 +17,10 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from benchmarks.faulty import TRIGGER
 from clients.app import _app, app, faults_of
 from clients.error_filter import KINDS
-from clients.messages import parts_of
 from clients.node import residence
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.privunit import PrivUnitG
-from fedprivacy.messages.protocol import TrainReply, TrainRequest
+from fedprivacy.messages.protocol import TrainReply, TrainRequest, parts_of
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.batches import PoissonBatches

@@ -14,9 +14,9 @@ from clients.participation_ledger import Account, KeptBudgets, agreed
 from clients.statistics import Respondents
 from fedprivacy.errors import Refusal
 from fedprivacy.io.processes import pool
-from fedprivacy.messages.protocol import AskReply, AskRequest
+from fedprivacy.messages.protocol import AskReply, AskRequest, parts_of
 from scenarios.engines.embedded import EmbeddedGrid
-from server.messages import parts_of, request_to
+from server.messages import request_to
 
 
 @pytest.fixture

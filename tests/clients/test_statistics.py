@@ -11,10 +11,9 @@ from flwr.app import Message
 from scipy.stats import binomtest
 
 from clients.app import app, make_app
-from clients.messages import parts_of
 from clients.statistics import Respondents
 from fedprivacy.errors import InputError, Refusal
-from fedprivacy.messages.protocol import AskReply, AskRequest
+from fedprivacy.messages.protocol import AskReply, AskRequest, parts_of
 from scenarios.engines.embedded import EmbeddedGrid
 from server.messages import request_to
 

@@ -13,17 +13,23 @@ from flwr.app import Message, RecordDict
 from hypothesis import given
 from hypothesis import strategies as some
 
+from clients.app import reply_to
 from clients.erm import Silos
 from clients.fleet import Fleet
-from clients.messages import reply_to
 from clients.request_handler import answer
 from clients.request_validation import vet, vet_query
 from clients.statistics import Respondents
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.errors import FedPrivacyError, Refusal
-from fedprivacy.messages.protocol import AskRequest, TrainReply, TrainRequest, check_clients, sorted_once
+from fedprivacy.messages.protocol import (
+    AskRequest,
+    TrainReply,
+    TrainRequest,
+    check_clients,
+    parts_of,
+    sorted_once,
+)
 from scenarios.engines.flower_internals import join_run
-from server.messages import parts_of
 from server.reply_validation import Rejected, accepted
 from tests.clients.test_erm import made as study_of_silos
 

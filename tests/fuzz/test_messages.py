@@ -13,7 +13,6 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from hypothesis import assume, given
 from hypothesis import strategies as some
 
-from clients import messages as clients_messages
 from clients.erm import Silos
 from clients.fleet import Fleet
 from clients.request_handler import answer
@@ -21,9 +20,8 @@ from clients.statistics import Respondents
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.io import npy
-from fedprivacy.messages.protocol import AskReply, AskRequest, TrainReply, TrainRequest
+from fedprivacy.messages.protocol import AskReply, AskRequest, TrainReply, TrainRequest, parts_of
 from scenarios.engines.flower_internals import join_run
-from server import messages as server_messages
 from tests.clients.test_erm import made as study_of_silos
 
 Parts = tuple[dict[str, Any], dict[str, Any]]
@@ -104,7 +102,7 @@ def test_clients_answer_broken_requests_or_refuse_them(make_scenario) -> None:
     whole = TrainRequest(0, 0, 0, clients, weights, fleet.plan, "sum").parts()
 
     def serve(message: Message) -> Any:
-        request = TrainRequest.of(*clients_messages.parts_of(message))
+        request = TrainRequest.of(*parts_of(message))
         reply, _ = answer(fleet, None, request)
         assert np.isfinite(reply.updates).all()
         return reply
@@ -125,7 +123,7 @@ def test_clients_answer_broken_queries_or_refuse_them(make_statistics) -> None:
     whole = AskRequest(0, 0, np.arange(50), who.plan.to_json()).parts()
 
     def serve(message: Message) -> Any:
-        return who.answer(AskRequest.of(*clients_messages.parts_of(message)), who.fresh(), [0])
+        return who.answer(AskRequest.of(*parts_of(message)), who.fresh(), [0])
 
     @fuzz(200)
     @given(broken_message(*whole))
@@ -144,7 +142,7 @@ def test_silos_answer_broken_requests_or_refuse_them() -> None:
 
     def serve(message: Message) -> Any:
         last = who.fresh()
-        reply = who.answer(SiloRequest.of(*clients_messages.parts_of(message)), last, [0])
+        reply = who.answer(SiloRequest.of(*parts_of(message)), last, [0])
         assert ((last >= 0).nonzero()[0] == reply.silos).all()
         return reply
 
@@ -167,11 +165,9 @@ def test_the_server_reads_broken_replies_or_refuses_them() -> None:
     @fuzz(300)
     @given(broken_message(*trained), broken_message(*told), broken_message(*rows))
     def each(one: Message, other: Message, third: Message) -> None:
-        tally.read(lambda: TrainReply.of(*server_messages.parts_of(one), parameters=4, observe="each"))
-        tally.read(lambda: AskReply.of(*server_messages.parts_of(other), cells=4, clients=5))
-        tally.read(
-            lambda: SiloReply.of(*server_messages.parts_of(third), requested=np.arange(3), shape=(2, 4))
-        )
+        tally.read(lambda: TrainReply.of(*parts_of(one), parameters=4, observe="each"))
+        tally.read(lambda: AskReply.of(*parts_of(other), cells=4, clients=5))
+        tally.read(lambda: SiloReply.of(*parts_of(third), requested=np.arange(3), shape=(2, 4)))
 
     with bounded():
         each()
@@ -191,8 +187,7 @@ def _sprung() -> None:
     raise Ran
 
 
-@pytest.mark.parametrize("side", [clients_messages, server_messages])
-def test_a_pickle_in_a_message_is_never_loaded(side: Any) -> None:
+def test_a_pickle_in_a_message_is_never_loaded() -> None:
     import pickle
 
     array = np.array([Trap()], dtype=object)
@@ -204,7 +199,7 @@ def test_a_pickle_in_a_message_is_never_loaded(side: Any) -> None:
             }
         )
         with pytest.raises(InputError, match="not a message"):
-            side.parts_of(Message(content, 1, "train"))
+            parts_of(Message(content, 1, "train"))
 
 
 def test_broken_arrays_are_refused_or_as_large_as_their_bytes() -> None:

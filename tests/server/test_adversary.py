@@ -12,8 +12,8 @@ from flwr.app import Message
 from fedprivacy.attacks.ascent import Ascent
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.attacks.transcript import Sight
+from fedprivacy.messages.protocol import parts_of
 from server.adversary import Climber, Interposed, Isolator, Listener
-from server.messages import parts_of
 
 VICTIM = 2
 ALONE = "federation.chunk_size=1"

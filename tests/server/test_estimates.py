@@ -25,6 +25,7 @@ from fedprivacy.erm.study import lots
 from fedprivacy.erm.study.document import ABSENT, study
 from fedprivacy.erm.study.lots import Lot, SiloStudy
 from fedprivacy.errors import InputError, RunError
+from fedprivacy.messages.protocol import parts_of
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.verification.verify import checked_document
@@ -33,7 +34,6 @@ from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.experiments.erm_study import fit
 from server.app import app as server_app
 from server.estimates import MESSAGE, SilosOnGrid, serve
-from server.messages import parts_of
 from tests.clients.test_erm import made
 
 Wrap = Callable[[EmbeddedGrid], Any]

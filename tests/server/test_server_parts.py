@@ -17,8 +17,8 @@ from fedprivacy.scenario import AdamServer, MomentumServer, SgdServer
 from scenarios.engines.embedded import EmbeddedGrid
 from server.aggregation import by_turn
 from server.optimizers import server_optimizer
-from server.privacy import add_central_noise
 from server.sampling import chunks, draw_cohort
+from server.strategy import add_central_noise
 
 CENTRAL = Plan("central", "client", "replace-one", 1000, 5, PoissonSampling(0.1), Gaussian(2.0, 3.0), 1e-5)
 LOCAL = replace(CENTRAL, trust="local", max_participations=2, noise_draw="client")

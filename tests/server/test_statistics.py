@@ -17,7 +17,7 @@ from clients.app import make_app
 from clients.statistics import Respondents
 from fedprivacy.documents.redaction import operator_only, redact
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.messages.protocol import AskReply
+from fedprivacy.messages.protocol import AskReply, parts_of
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import render
 from fedprivacy.scenario.statistics import Statistics
@@ -26,7 +26,6 @@ from fedprivacy.verification.verify import checked_document
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.experiments.statistics_run import ask, play
 from server.app import app as server_app
-from server.messages import parts_of
 from server.statistics import serve
 
 ALL = """

@@ -1,15 +1,19 @@
-"""A picture for each attack, with the figures that it was drawn from."""
+"""A picture for each attack: its ROC curve beside its bound, and the scores of both kinds of targets."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fedprivacy.documents.attack import Attack
+from fedprivacy.documents.attack import Histogram as Scores
 from fedprivacy.documents.replay import ReplayDocument
-from fedprivacy.report import common, words
-from fedprivacy.report.attacks import figures, levels, panel
+from fedprivacy.report import common, svg, words
+from fedprivacy.report.attacks import figures, levels
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
-from fedprivacy.report.charts import Chart
+from fedprivacy.report.charts import Axis, Bars, Chart, Histogram, Roc, roc
 from fedprivacy.report.charts.roc import allowed, averaged
 
+PER_RATE = 5  # the fewest expected false alarms for which a TPR is reported
 READ_AT = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 HOW_TO_READ = (
     "Curve: how many members an attack finds (TPR) at how many false alarms (FPR), on logarithmic axes, "
@@ -51,11 +55,61 @@ def picture(document: ReplayDocument, attack: Attack, name: str) -> Picture:
         name,
         "ROC curve on logarithmic axes, and histograms of scores",
         caption,
-        panel.panels(attack),
+        panels(attack),
         heading=f"{label}, by {figures.seat(attack.seat)}",
         terms=caption,
         tables=(*_curve(attack), *_histogram(attack)),
     ).picture
+
+
+def panels(attack: Attack) -> tuple[Roc | Histogram, ...]:
+    """The ROC curve on logarithmic axes, and the scores of both kinds beside it, as far as they are known."""
+    curves = (roc(attack.roc, attack.bound.curve, blind_below(attack)),) if attack.roc else ()
+    return (*curves, *histogram(attack))
+
+
+def histogram(attack: Attack) -> tuple[Histogram, ...]:
+    """Members upwards, non-members downwards; nothing where no scores are stored."""
+    scores, runs = pooled(attack.histograms)
+    if scores is None:
+        return ()
+    return (
+        Histogram(
+            Axis(f"Score{runs and f', {runs}'}", lambda score: words.number(float(f"{score:.4g}"))),
+            tuple(scores.edges),
+            (
+                Bars("Members", svg.LOCAL, tuple(scores.members)),
+                Bars("Non-members", svg.NONE, tuple(scores.nonmembers)),
+            ),
+            "Share of members above, of non-members below",
+            mirrored=True,
+        ),
+    )
+
+
+def pooled(histograms: Sequence[Scores]) -> tuple[Scores | None, str]:
+    """The scores of all runs in one histogram where their edges agree, else those of the first run.
+
+    Returns:
+        The histogram, None where there is none; and of which runs, empty where there is one run alone.
+    """
+    if len(histograms) < 2:
+        return (histograms[0], "") if histograms else (None, "")
+    first, many = histograms[0], len(histograms)
+    if any(histogram.edges != first.edges for histogram in histograms):
+        return first, f"in run 1 of {many}"
+    members = tuple(
+        sum(counts) for counts in zip(*(histogram.members for histogram in histograms), strict=True)
+    )
+    others = tuple(
+        sum(counts) for counts in zip(*(histogram.nonmembers for histogram in histograms), strict=True)
+    )
+    return Scores(edges=first.edges, members=members, nonmembers=others), f"{many} runs together"
+
+
+def blind_below(attack: Attack) -> float:
+    """The FPR below which too few non-members were scored for a TPR."""
+    return PER_RATE / attack.nonmembers if attack.nonmembers else 1.0
 
 
 def followed(document: ReplayDocument) -> list[Attack]:
@@ -91,7 +145,7 @@ def _curve(attack: Attack) -> list[Table]:
         return []
     rows = []
     for rate in READ_AT:
-        enough = rate * (attack.nonmembers or 0) >= panel.PER_RATE
+        enough = rate * (attack.nonmembers or 0) >= PER_RATE
         text = figures.percent(averaged(attack.roc, rate)) if enough else figures.TOO_FEW
         bound = attack.bound.curve
         most = figures.at_most(allowed(bound, rate), rate=True) if bound else "no guarantee"
@@ -106,7 +160,7 @@ def _curve(attack: Attack) -> list[Table]:
 
 
 def _histogram(attack: Attack) -> list[Table]:
-    histogram, runs = panel.pooled(attack.histograms)
+    histogram, runs = pooled(attack.histograms)
     if histogram is None:
         return []
     rows = [

@@ -17,9 +17,9 @@ from fedprivacy.scenario.attack.values import GameValues
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.cells import overlaid
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.inspection import inspect
 from fedprivacy.scenario.kinds import OVERLAID, Kind, shared
 from fedprivacy.scenario.scenario import Scenario
+from fedprivacy.scenario.validation import inspect
 
 
 class Arm(Section):

@@ -17,10 +17,11 @@ from fedprivacy.scenario.cells import Corner, cell
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.extended_scenario import ExtendedScenario
 from fedprivacy.scenario.findings import Places, refuse
-from fedprivacy.scenario.inspection import inspect
 from fedprivacy.scenario.kinds import Kind
 from fedprivacy.scenario.scenario import Scenario
-from fedprivacy.scenario.validation import SectionReader
+from fedprivacy.scenario.validation import SectionReader, inspect
+
+_NAMED = (("attacks",), ("arms",))  # sections with a table for each name
 
 
 class AttackScenario(ExtendedScenario):
@@ -29,6 +30,8 @@ class AttackScenario(ExtendedScenario):
     The variant of one arm has the arm's name, and the attacks that are impossible there, with the reasons.
     """
 
+    kind: ClassVar[str] = "replay"
+    revealed_by: ClassVar[tuple[str, ...]] = ("attacks", "game", "arms")
     extra: ClassVar[Mapping[str, Kind]] = {"game": GAME, "attacks": ATTACK, "arms": ARM}
     game: GameSettings
     attacks: dict[str, Attack]
@@ -54,6 +57,13 @@ class AttackScenario(ExtendedScenario):
             yield from RULES_OF_VARIANTS.findings(GameValues(run, game, attacks))
             yield from _variants(training, run, game)
             yield from between(run, game, attacks)
+
+    @property
+    def sections(self) -> dict[tuple[str, ...], Kind]:
+        """The place of each section -> its variants, with one for each attack and arm."""
+        sections = {place: kind for place, kind in super().sections.items() if place[:1] not in _NAMED}
+        sections |= {("attacks", name): ATTACK for name in self.attacks}
+        return sections | {("arms", name): ARM for name in self.arms}
 
     @property
     def variants(self) -> list[Self]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import literal
-from fedprivacy.scenario.base_scenario import BaseScenario
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.erm import rules
 from fedprivacy.scenario.erm import sections as s
 from fedprivacy.scenario.erm.sections import APPROACH, KINDS
 from fedprivacy.scenario.erm.values import records_of
-from fedprivacy.scenario.kinds import HEAD
+from fedprivacy.scenario.kinds import HEAD, Kind
+from fedprivacy.scenario.scenario import BaseScenario
 from fedprivacy.scenario.validation import Inspection, SectionReader
 
 _SECTIONS = {**KINDS, "approaches": APPROACH}
@@ -23,6 +23,8 @@ _SECTIONS = {**KINDS, "approaches": APPROACH}
 class ErmScenario(BaseScenario):
     """The estimates of a study, their data, and the approaches: frozen, complete, and valid as a whole."""
 
+    kind: ClassVar[str] = "erm"
+    revealed_by: ClassVar[tuple[str, ...]] = ("approaches",)
     data: Annotated[s.LogisticModel | s.NpzRecords, Field(discriminator="name")]
     objective: s.Objective
     approaches: dict[
@@ -54,6 +56,14 @@ class ErmScenario(BaseScenario):
         count = records_of(self.data)
         assert count is not None  # a valid scenario has some
         return count
+
+    @property
+    def sections(self) -> dict[tuple[str, ...], Kind]:
+        """The place of each section -> its variants, in the order of a file; the head is ()."""
+        sections: dict[tuple[str, ...], Kind] = {(): HEAD}
+        sections |= {(name,): KINDS[name] for name in ("data", "objective")}
+        sections |= {("approaches", name): APPROACH for name in self.approaches}
+        return sections | {(name,): KINDS[name] for name in ("privacy", "federation", "study")}
 
     def tables(self) -> dict[str, Any]:
         """The scenario as plain tables, in the order of a file."""

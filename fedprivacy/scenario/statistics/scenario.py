@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from fedprivacy.errors import Finding, ScenarioError
 from fedprivacy.io.toml_text import literal
-from fedprivacy.scenario.base_scenario import BaseScenario
 from fedprivacy.scenario.changes import Tables, lay
 from fedprivacy.scenario.kinds import HEAD, Kind
+from fedprivacy.scenario.scenario import BaseScenario
 from fedprivacy.scenario.sections import Trust
 from fedprivacy.scenario.statistics import rules
 from fedprivacy.scenario.statistics.data import Data
@@ -26,6 +26,8 @@ NOT_LOCAL = ("add-remove", "zero-out")  # the server sees the participating clie
 class Statistics(BaseScenario):
     """A complete, frozen statistics scenario that is valid as a whole."""
 
+    kind: ClassVar[str] = "statistics"
+    revealed_by: ClassVar[tuple[str, ...]] = ("queries",)
     data: Data
     queries: dict[str, Query]
     privacy: Privacy
@@ -64,6 +66,13 @@ class Statistics(BaseScenario):
         count = number_of_clients(self.data)
         assert count is not None  # a valid scenario has some
         return count
+
+    @property
+    def sections(self) -> dict[tuple[str, ...], Kind]:
+        """The place of each section -> its variants, in the order of a file; the head is ()."""
+        sections: dict[tuple[str, ...], Kind] = {(): HEAD, ("data",): KINDS["data"]}
+        sections |= {("queries", name): QUERY for name in self.queries}
+        return sections | {(name,): kind for name, kind in KINDS.items() if name != "data"}
 
     def tables(self) -> dict[str, Any]:
         """The scenario as plain tables, in the order of a file."""

@@ -11,12 +11,12 @@ from fedprivacy.errors import Finding
 from fedprivacy.io.rules import Check, Entry, First, Rule, broken_rules
 from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.inspection import inspect
 from fedprivacy.scenario.kinds import shared
 from fedprivacy.scenario.on_nodes import ON_NODES
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.tune.grid import Settings, combinations, with_settings, words_of
 from fedprivacy.scenario.tune.sections import Tune
+from fedprivacy.scenario.validation import inspect
 
 MOST = 1000  # candidates
 

@@ -23,6 +23,8 @@ from fedprivacy.scenario.validation import SectionReader
 class TuneScenario(ExtendedScenario):
     """A run, and which of its settings are chosen how: frozen, complete, and valid as a whole."""
 
+    kind: ClassVar[str] = "tune"
+    revealed_by: ClassVar[tuple[str, ...]] = ("tune",)
     extra: ClassVar[Mapping[str, Kind]] = {"tune": TUNE}
     tune: Annotated[Tune, Field(discriminator="method")]
 

@@ -10,11 +10,11 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.report import html, page_of
 from fedprivacy.report.blocks import Block, Details, Picture
 from fedprivacy.report.charts import Chart
 from fedprivacy.report.charts.label import overlap
 from fedprivacy.report.operator_only import operator_section
-from fedprivacy.report.printing import html, page_of
 
 HOSTILE = "<script src=http://evil.test/x.js></script><img src=x onerror=alert(1)>"
 HOSTILE += "\"' $x^2$ {{ 7*7 }} </svg></style>"

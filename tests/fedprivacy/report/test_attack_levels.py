@@ -29,7 +29,7 @@ from fedprivacy.documents.attack import Histogram
 from fedprivacy.documents.kinds import read
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.errors import InputError
-from fedprivacy.report.attacks import figures, levels, panel, panels
+from fedprivacy.report.attacks import figures, levels, panels
 from scenarios.cli.display_attacks import show_replay
 
 STRENGTHS = {"listening": 0.75, "raising": 0.97, "listening-aside": 0.7}
@@ -290,11 +290,11 @@ def test_the_stories_of_all_seeds_are_drawn_and_an_older_single_one_too(levelled
 def test_histograms_are_added_up_where_their_edges_agree() -> None:
     one = Histogram(edges=(0.0, 1.0, 2.0), members=(1, 2), nonmembers=(3, 4))
     other = Histogram(edges=(0.0, 1.0, 3.0), members=(5, 5), nonmembers=(5, 5))
-    assert panel.pooled([]) == (None, "")
-    assert panel.pooled([one]) == (one, "")
+    assert panels.pooled([]) == (None, "")
+    assert panels.pooled([one]) == (one, "")
     both = Histogram(edges=one.edges, members=(2, 4), nonmembers=(6, 8))
-    assert panel.pooled([one, one]) == (both, "2 runs together")
-    assert panel.pooled([one, other]) == (one, "in run 1 of 2")
+    assert panels.pooled([one, one]) == (both, "2 runs together")
+    assert panels.pooled([one, other]) == (one, "in run 1 of 2")
 
 
 # --- what every page holds

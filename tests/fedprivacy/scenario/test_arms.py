@@ -8,7 +8,7 @@ from fedprivacy.errors import ScenarioError
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.loading import loads, sections_of
+from fedprivacy.scenario.loading import loads
 
 GOOD = """name = "armed"
 seed = 1
@@ -116,7 +116,7 @@ def test_what_is_saved_is_read_again_as_the_same_scenario() -> None:
     assert [one.label for one in armed(scenario.to_toml()).variants] == [
         one.label for one in scenario.variants
     ]
-    assert ("arms", "central") in sections_of(scenario)
+    assert ("arms", "central") in scenario.sections
     assert "arms" not in armed(GOOD[: GOOD.index("[arms")]).tables()
 
 

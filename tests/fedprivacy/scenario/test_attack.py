@@ -10,7 +10,7 @@ from fedprivacy.errors import ScenarioError
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.loading import loads, sections_of
+from fedprivacy.scenario.loading import loads
 
 GOOD = """name = "attacked"
 seed = 1
@@ -70,7 +70,7 @@ def test_a_good_file() -> None:
     assert (scenario.game.victim, scenario.game.repeats) == (3, 1)
     assert list(scenario.attacks) == ["look", "climb", "inside"]
     assert scenario.attacks["climb"].targets_per_round == 1
-    assert {("game",), ("attacks", "climb")} <= set(sections_of(scenario))
+    assert {("game",), ("attacks", "climb")} <= set(scenario.sections)
 
 
 def test_how_many_rounds_an_attack_takes() -> None:

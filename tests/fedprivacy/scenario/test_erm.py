@@ -10,7 +10,7 @@ import pytest
 from fedprivacy.errors import InputError, ScenarioError
 from fedprivacy.scenario.bundled import own_scenario, scenario_of_app
 from fedprivacy.scenario.erm import ErmScenario
-from fedprivacy.scenario.loading import loads, sections_of
+from fedprivacy.scenario.loading import loads
 
 BASE = """
 name = "small"
@@ -61,7 +61,7 @@ def test_it_is_read_and_written_back() -> None:
     assert loads(scenario.to_toml()) == scenario
     assert scenario.population == 400
     assert scenario.privacy.adjacency == "replace-one"
-    assert list(sections_of(scenario)) == [
+    assert list(scenario.sections) == [
         (), ("data",), ("objective",), ("approaches", "out"), ("approaches", "path"), ("privacy",),
         ("federation",), ("study",)
     ]  # fmt: skip

@@ -14,7 +14,6 @@ import torch
 from flwr.app import Array, ArrayRecord
 from scipy.stats import mannwhitneyu
 
-from clients.messages import parts_of
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.fitted import clustered, supervised
 from fedprivacy.attacks.roc import auc
@@ -23,6 +22,7 @@ from fedprivacy.attacks.transcript import Judgement
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.guarantees.statement import guarantees
+from fedprivacy.messages.protocol import parts_of
 from fedprivacy.population.partition import Partition
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch, branches_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fedprivacy.errors import InputError
-from fedprivacy.scenario.loading import loads, sections_of
+from fedprivacy.scenario.loading import loads
 from scenarios.authoring.catalogue import describe, ready
 from scenarios.authoring.new import draft, new
 
@@ -80,7 +80,7 @@ def test_every_key_of_every_kind_is_shown_and_given_keys_are_explained(text: str
         found[1]: found[0]
         for found in re.finditer(r"(?ms)^(?:# )?\[([\w.-]+)\].*?(?=^(?:# )?\[[\w.-]+\]|\Z)", new_text)
     }
-    for path, kind in sections_of(loads(text)).items():
+    for path, kind in loads(text).sections.items():
         section = ".".join(path)
         for key in kind.keys() if path else ():
             shown = rf"(?m)^(# |#    with |# Or )?{key}(\.\w+)? = "

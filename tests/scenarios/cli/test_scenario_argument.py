@@ -10,8 +10,9 @@ from fedprivacy.errors import InputError
 from fedprivacy.scenario.bundled import scenario_of_app
 from fedprivacy.scenario.loading import load
 from scenarios.authoring.catalogue import ready
-from scenarios.cli.kinds import KINDS, ComparisonKind, RunKind
-from scenarios.cli.scenario_argument import attack_scenario, scenario_for, seed_of
+from scenarios.cli.kind import ComparisonKind, RunKind
+from scenarios.cli.kinds import KINDS, scenario_for
+from scenarios.cli.scenario_argument import attack_scenario, seed_of
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def test_a_kind_with_a_command_of_its_own_is_refused_by_the_others(
 ) -> None:
     for command in ("run", "compare", "tune", "replay", "audit", "federation up"):
         if command in commands:
-            assert type(scenario_for(command, name, None, None)) in KINDS
+            assert scenario_for(command, name, None, None).kind in KINDS
             continue
         with pytest.raises(InputError) as error:
             scenario_for(command, name, None, None)
@@ -91,7 +92,7 @@ def test_a_kind_with_a_command_of_its_own_is_refused_by_the_others(
 
 
 def test_every_kind_of_scenario_is_registered_and_goes_with_its_command() -> None:
-    kinds = {type(load(file)) for file in ready().values()}
+    kinds = {load(file).kind for file in ready().values()}
     assert kinds == set(KINDS)
     for kind in KINDS.values():
         assert isinstance(kind, RunKind) == (kind.command in ("", "run"))

@@ -24,9 +24,8 @@ from flwr.common.config import parse_config_args
 from typer.testing import CliRunner
 
 from clients.app import app as client_app
-from clients.messages import parts_of
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.messages.protocol import TrainReply, TrainRequest
+from fedprivacy.messages.protocol import TrainReply, TrainRequest, parts_of
 from fedprivacy.plan.from_scenario import plan_of
 from scenarios.cli.federation import app
 from scenarios.engines.embedded import EmbeddedGrid
