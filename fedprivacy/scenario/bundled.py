@@ -14,7 +14,7 @@ from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.tune import TuneScenario
 
-Playable = Scenario | Statistics | ErmScenario  # by `flwr run`
+Runnable = Scenario | Statistics | ErmScenario  # by `flwr run`
 
 # Kind -> why Flower's own command does not run it.
 NOT_BY_FLOWER: Mapping[str, str] = {
@@ -28,7 +28,7 @@ NOT_PINNED: Mapping[str, str] = {
 }
 
 
-def scenario_of_app(value: str) -> Playable:
+def scenario_of_app(value: str) -> Runnable:
     """The scenario of a Flower run config: TOML text, or a file's path inside the app bundle.
 
     Raises:
@@ -38,7 +38,7 @@ def scenario_of_app(value: str) -> Playable:
     return _allowed(_read(value), "run config: scenario", NOT_BY_FLOWER)
 
 
-def own_scenario(text: str, named: str = "node config: scenario") -> Playable:
+def own_scenario(text: str, named: str = "node config: scenario") -> Runnable:
     """The scenario that a node was started with.
 
     Args:
@@ -52,7 +52,7 @@ def own_scenario(text: str, named: str = "node config: scenario") -> Playable:
     return _allowed(loads(text, named), named, {**NOT_BY_FLOWER, **NOT_PINNED})
 
 
-def _allowed(scenario: AnyScenario, named: str, refused: Mapping[str, str]) -> Playable:
+def _allowed(scenario: AnyScenario, named: str, refused: Mapping[str, str]) -> Runnable:
     if scenario.kind in refused:
         raise InputError(f"{named}: {refused[scenario.kind]}")
     return scenario

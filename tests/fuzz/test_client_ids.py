@@ -22,7 +22,7 @@ from clients.statistics import Respondents
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.errors import FedPrivacyError, Refusal
 from fedprivacy.messages.protocol import (
-    AskRequest,
+    QueryRequest,
     TrainReply,
     TrainRequest,
     check_clients,
@@ -62,7 +62,7 @@ def test_a_client_that_is_named_often_between_ids_that_wrap_around_is_refused(
     weights, ids = np.zeros(fleet.parameters, np.float32), wrapping(3, times)
     request = TrainRequest(0, 0, 0, ids, weights, fleet.plan, "sum")
     who, silos = Respondents.of(make_statistics()), Silos.of(study_of_silos())
-    asked, marks = AskRequest(0, 0, ids, who.plan.to_json()), who.fresh()
+    asked, marks = QueryRequest(0, 0, ids, who.plan.to_json()), who.fresh()
     step = SiloRequest(0, 0, 0, ids, np.zeros((3, 2)), silos.study.plan(silos.study.lots[0]))
     for serve in (
         lambda: answer(fleet, None, request),
