@@ -8,8 +8,8 @@ a = b = (1 - delta) / (1 + e^epsilon), so a guess is right with probability at m
 
     1 - (a + b) / 2 = (e^epsilon + delta) / (1 + e^epsilon).
 
-With delta = 0 it also bounds the posterior belief, whatever was seen (Wasserman and Zhou 2010). With delta > 0
-rare outputs may leave no doubt, so only the share of right guesses is bounded.
+With delta = 0 it also bounds the posterior belief, whatever was seen (Wasserman and Zhou 2010). With
+delta > 0 rare outputs may leave no doubt, so only the share of right guesses is bounded.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def phrase(guarantee: Guarantee) -> str:
     >>> phrase(Guarantee.new(**terms, epsilon=2.0, delta=0.0))
     'at most 88.1 % sure'
     >>> phrase(Guarantee.new(**terms, epsilon=2.0, delta=1e-5))
-    'right at most 88.1 % of the time'
+    'right in at most 88.1 % of guesses'
     """
     share = percent(of(guarantee))
-    return f"right at most {share} of the time" if guarantee.delta else f"at most {share} sure"
+    return f"right in at most {share} of guesses" if guarantee.delta else f"at most {share} sure"

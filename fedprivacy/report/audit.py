@@ -9,6 +9,7 @@ from fedprivacy.documents.audit import AuditDocument, Observer
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.report import common, protection, words
+from fedprivacy.report.answers import audit as answer
 from fedprivacy.report.blocks import Entry, Items, Page, Section, Table, Text, Value
 
 HEAD = ("observer", "claimed", "at least", "if Gaussian", "ceiling", "estimate [95 %]")
@@ -59,10 +60,11 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
         title=document.name,
         eyebrow="Audit",
         subtitle=str(document.scenario.get("description") or ""),
+        answer=answer.of_audit(document, cells),
         lead=[*lead, table],
         sections=[
             Section("audited", "What was audited", [Items([document.audited.words, *_how(document)])]),
-            Section("guarantees", "Who is protected from whom", protection.blocks(cells, "")),
+            Section("guarantees", "Who is protected from whom", protection.blocks(cells, ""), folded=False),
             *common.closing(document, command=command),
         ],
     )

@@ -8,6 +8,7 @@ from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.guarantees.statement import Guarantee, printed
 from fedprivacy.report import common, protection, words
+from fedprivacy.report.answers import tune as answer
 from fedprivacy.report.blocks import Items, Page, Section, Table, Text, Value
 from fedprivacy.scenario.tune.grid import words_of
 
@@ -82,12 +83,13 @@ def page(document: TuneDocument, *, command: bool = False) -> Page:
         title=document.name,
         eyebrow="Tuning",
         subtitle=str(document.scenario.get("description") or ""),
+        answer=answer.of_tune(document, cells),
         lead=[Text(summary(document), "status"), table],
         sections=[
             Section(
                 "candidates", "What was chosen from", [Text(HOW.get(document.method, "")), _grid(document)]
             ),
-            Section("guarantees", "Who is protected from whom", protection.blocks(cells, "")),
+            Section("guarantees", "Who is protected from whom", protection.blocks(cells, ""), folded=False),
             Section("naive", "What the naive way would guarantee", [Items(naive)]),
             *common.closing(document, command=command),
         ],

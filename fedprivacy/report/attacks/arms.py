@@ -145,7 +145,7 @@ def sections(document: ReplayDocument) -> list[Section]:
     blocks.append(summary(document))
     if left := skipped(document):
         blocks.append(Details("Attacks that could not be had", [Items(left)]))
-    shown = [Section("frontier", "Accuracy, epsilon and the strongest attack", blocks)]
+    shown = [Section("frontier", "Accuracy, epsilon and the strongest attack", blocks, folded=False)]
     details = [
         Details(f"Every attack in the arm {name}", [table.figured(_alone(document, name))])
         for name in strongest.looks(document)

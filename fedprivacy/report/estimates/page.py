@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.estimates import EstimatesCell, EstimatesDocument
 from fedprivacy.report import common, protection, words
+from fedprivacy.report.answers import estimates as answer
 from fedprivacy.report.blocks import (
     Block,
     Details,
@@ -48,15 +49,17 @@ def page(document: EstimatesDocument, *, error: bool = False, command: bool = Fa
     if document.status != "finished":
         lead.append(common.status(document, len(document.cells), None, "cells", error=error))
     pictures = _pictures(document)
-    lead += [_finding(document), *pictures[:1]]
-    guarantees = protection.blocks(_protected(document), "", ESTIMATES)
+    lead += [*pictures[:1], _finding(document)]
+    cells = _protected(document)
+    guarantees = protection.blocks(cells, "", ESTIMATES)
     return Page(
         title=f"{document.name}: private estimates",
         eyebrow="Private empirical risk minimisation",
         subtitle=str(document.scenario.get("description") or ""),
+        answer=answer.of_estimates(document, cells),
         lead=lead,
         sections=[
-            Section("guarantees", "Who is protected from whom", guarantees),
+            Section("guarantees", "Who is protected from whom", guarantees, folded=False),
             *_slopes(document, pictures[1:]),
             *surface.section(document),
             Section("coefficients", "The estimates", _coefficients(document)),

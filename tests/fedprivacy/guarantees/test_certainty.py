@@ -13,11 +13,22 @@ from fedprivacy.guarantees import certainty
 from fedprivacy.guarantees.certainty import LEVELS, level, percent, phrase, right_guesses
 from fedprivacy.guarantees.statement import Guarantee
 
-BUDGETS = [(0.0, 0.0), (0.0, 0.2), (0.1, 1e-5), (1.0, 0.0), (1.0, 1e-5), (2.0, 0.05), (8.0, 1e-6), (30.0, 0.0)]
+BUDGETS = [
+    (0.0, 0.0),
+    (0.0, 0.2),
+    (0.1, 1e-5),
+    (1.0, 0.0),
+    (1.0, 1e-5),
+    (2.0, 0.05),
+    (8.0, 1e-6),
+    (30.0, 0.0),
+]
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
-def test_no_test_on_the_trade_off_curve_does_better_and_one_does_as_well(epsilon: float, delta: float) -> None:
+def test_no_test_on_the_trade_off_curve_does_better_and_one_does_as_well(
+    epsilon: float, delta: float
+) -> None:
     alarms = np.unique(np.concatenate([np.linspace(0, 1, 200_001), np.geomspace(1e-16, 1, 200_001)]))
     misses = np.maximum(
         0.0, np.maximum(1 - delta - math.exp(epsilon) * alarms, math.exp(-epsilon) * (1 - delta - alarms))
@@ -64,7 +75,7 @@ def test_a_printed_certainty_is_no_smaller_than_the_true_one(epsilon: float) -> 
 def test_only_a_pure_epsilon_bounds_what_an_attacker_believes() -> None:
     pure = Guarantee(observer="server", epsilon=1.0, delta=0.0, unit="client", adjacency="add-remove")
     assert phrase(pure) == "at most 73.2 % sure"
-    assert phrase(pure.model_copy(update={"delta": 1e-5})) == "right at most 73.2 % of the time"
+    assert phrase(pure.model_copy(update={"delta": 1e-5})) == "right in at most 73.2 % of guesses"
 
 
 def test_examples_in_docstrings_are_true() -> None:
