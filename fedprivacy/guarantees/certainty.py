@@ -23,6 +23,13 @@ from fedprivacy.guarantees.statement import Guarantee
 Level = Literal["strong", "moderate", "weak", "little", "none"]
 # The largest share of right guesses of each level; a coin toss is right half of the time.
 LEVELS: tuple[tuple[float, Level], ...] = ((0.60, "strong"), (0.75, "moderate"), (0.95, "weak"))
+WORDS: dict[Level, str] = {
+    "strong": "strong",
+    "moderate": "moderate",
+    "weak": "weak",
+    "little": "rules out little",
+    "none": "no guarantee",
+}
 NEARLY_SURE = 0.99  # from here on a second decimal tells bounds apart
 
 

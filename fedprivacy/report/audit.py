@@ -44,7 +44,10 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
     deltas = {observer.one_run.delta for observer in document.observers if observer.one_run is not None}
     epsilon_terms = words.terms(guarantees) or ", ".join(f"delta = {delta:g}" for delta in sorted(deltas))
     rows: list[Sequence[Value]] = [
-        (*row(observer), Entry(observer.verdict.words, tone="bad" if observer.verdict.holds is False else ""))
+        (
+            *_figures(observer),
+            Entry(observer.verdict.words, tone="bad" if observer.verdict.holds is False else ""),
+        )
         for observer in document.observers
     ]
     caption = f"Epsilon as it is claimed and as canaries show it; each epsilon: {epsilon_terms}."
@@ -68,6 +71,12 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
             *common.closing(document, command=command),
         ],
     )
+
+
+def _figures(observer: Observer) -> tuple[Value, ...]:
+    """The row with how sure the claim leaves an attacker."""
+    name, claim, *others = row(observer)
+    return name, protection.spent(observer.guarantee, claim), *others
 
 
 def _how(document: AuditDocument) -> list[str]:

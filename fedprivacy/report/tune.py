@@ -76,7 +76,7 @@ def page(document: TuneDocument, *, command: bool = False) -> Page:
         command: Whether the operator-only section contains the command that reproduces it.
     """
     guarantees = list(document.privacy.guarantees)
-    table = Table(caption(document), HEAD, rows(document), numeric=frozenset({1, 2}), stacked=True)
+    table = Table(caption(document), HEAD, _entries(document), numeric=frozenset({1, 2}), stacked=True)
     cells = [protection.Protected(Arm("central"), None, guarantees)]
     naive = [guarantee.words for guarantee in document.naive.guarantees if guarantee.words]
     return Page(
@@ -94,6 +94,15 @@ def page(document: TuneDocument, *, command: bool = False) -> Page:
             *common.closing(document, command=command),
         ],
     )
+
+
+def _entries(document: TuneDocument) -> list[tuple[Value, ...]]:
+    """The rows with how sure each epsilon leaves an attacker."""
+    naive = {guarantee.observer: guarantee for guarantee in document.naive.guarantees}
+    return [
+        (g.observer, protection.spent(g, _epsilon(g)), protection.spent(naive.get(g.observer)))
+        for g in document.privacy.guarantees
+    ]
 
 
 def _grid(document: TuneDocument) -> Table:

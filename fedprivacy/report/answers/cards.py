@@ -15,13 +15,6 @@ from fedprivacy.report.blocks import ANSWER_WORDS, Answer, Card, Entry
 from fedprivacy.report.protection import Protected
 
 COST, WHO, LEARNED = "What does privacy cost?", "Who is protected?", "What would an attacker learn?"
-LEVELS = {
-    "strong": "strong",
-    "moderate": "moderate",
-    "weak": "weak",
-    "little": "rules out little",
-    "none": "no guarantee",
-}
 MOST = 4  # lines of a card
 BOUNDS = 3  # bounds on guesses of a card; of more, evenly spaced ones
 NAME_WORDS, NAME_LETTERS = 4, 40  # of a name that somebody chose, in a sentence
@@ -127,7 +120,7 @@ def _weakest_each(cells: Sequence[Protected]) -> list[Guarantee]:
 
 def level_word(g: Guarantee) -> str:
     """What a guarantee rules out, in words."""
-    return LEVELS[certainty.level(certainty.of(g), holds=g.holds)]
+    return certainty.WORDS[certainty.level(certainty.of(g), holds=g.holds)]
 
 
 def weakest(held: Iterable[Guarantee]) -> Guarantee:

@@ -52,7 +52,7 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
     cells = _protected(document)
     compared = [
         *prices.sections(document),
-        Section("overview", "Every attack at each level of privacy", areas, folded=False),
+        Section("overview", "Every attack at each level of privacy", areas),
     ]
     return Page(
         title=document.name,

@@ -63,7 +63,7 @@ def _shuffled(document: StatisticsDocument) -> list[Section]:
     if shuffled is None or not shuffled.holds:
         return []
     warning = Text("This run has no shuffler, and no guarantee above rests on one.", "status")
-    rows = [(words.epsilon(shuffled.epsilon), shuffled.accountant or "—", shuffled.assumptions)]
+    rows = [(protection.spent(shuffled), shuffled.accountant or "—", shuffled.assumptions)]
     caption = f"Each epsilon: {words.terms([shuffled])}, against {shuffled.observer}."
     table = Table(caption, ("Epsilon", "Accountant", "Provided that"), rows, stacked=True)
     blocks: list[Block | Details] = [warning, table]
