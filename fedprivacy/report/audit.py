@@ -60,7 +60,7 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
     trust = next((observer.trust for observer in guarantees if observer.trust), "none")
     cells = [protection.Protected(Arm(trust), None, guarantees)]
     return Page(
-        title=document.name,
+        title=common.title(document),
         eyebrow="Audit",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_audit(document, cells),

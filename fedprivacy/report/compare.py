@@ -82,7 +82,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
         *common.closing(document, command=command, runs=_stored(document)),
     ]
     return Page(
-        title=f"{document.name}: accuracy against privacy",
+        title=f"{common.title(document)}: accuracy against privacy",
         eyebrow="Comparison of trust models" + " and units of privacy" * (len(document.units) > 1),
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_comparison(document, cells),

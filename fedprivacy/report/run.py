@@ -48,7 +48,7 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
     uncovered = public.statement(document.scenario.get("data"), [document.setting("data", "scaling")])
     settings = [*_privacy(document), *_settings(document)]
     return Page(
-        title=document.name,
+        title=common.title(document),
         eyebrow="Federated run",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_run(document, cells),

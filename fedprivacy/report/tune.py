@@ -80,7 +80,7 @@ def page(document: TuneDocument, *, command: bool = False) -> Page:
     cells = [protection.Protected(Arm("central"), None, guarantees)]
     naive = [guarantee.words for guarantee in document.naive.guarantees if guarantee.words]
     return Page(
-        title=document.name,
+        title=common.title(document),
         eyebrow="Tuning",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_tune(document, cells),

@@ -1,6 +1,7 @@
 """Resolves the SCENARIO argument and `--set`, `--seed` and `--resume`.
 
-Where an override changes what a description or a note on tuning is about, the text names the changed keys.
+A note on tuning names the changed keys. So does a description, which is written anew from the settings where
+a key that it may speak of has changed: a page must not name other data than those that ran.
 """
 
 from __future__ import annotations
@@ -20,14 +21,21 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.base import MAX_SEED
 from fedprivacy.scenario.changes import parse_overrides
 from fedprivacy.scenario.loading import AnyScenario, load
+from fedprivacy.scenario.summary import summary
 from scenarios.authoring.catalogue import find
 from scenarios.cli.kinds import kind_of
 from scenarios.jobs.manifest import BEGUN, begun_in
 
 # Neither the description of a scenario nor the choice of its settings depends on these.
 _INCIDENTAL = re.compile(
-    r"(name|description|duration|tuning|seed|evaluation|federation|data\.path"
+    r"(name|description|duration|tuning|seed|evaluation|federation"
     r"|compare\.(seeds|epsilons|trusts|mechanisms|repeats)|study\.(epsilons|records|repeats))(\.|$)"
+)
+
+# What a description speaks of: who has which data, what is made of it, and who is protected from whom.
+_DESCRIBED = re.compile(
+    r"(data|model|queries|approaches|objective|attacks|game|arms|tune)(\.|$)(?!seed$)"
+    r"|privacy\.(trust|unit|adjacency)$|privacy$"
 )
 
 
@@ -47,15 +55,16 @@ def scenario_for(command: str, source: str, overrides: list[str] | None, seed: i
     seeded = [] if seed is None else [f"seed={seed}"]
     scenario = load(find(source), [*overrides, *seeded])
     kind_of(scenario).check_command(command, source)
-    return with_changes_noted(scenario, overrides)
+    return with_changes_noted(scenario, overrides, command)
 
 
-def with_changes_noted(scenario: AnyScenario, overrides: list[str]) -> AnyScenario:
-    """Returns a scenario whose texts name the keys that overrides changed.
+def with_changes_noted(scenario: AnyScenario, overrides: list[str], command: str) -> AnyScenario:
+    """Returns a scenario whose texts name the keys that overrides changed, and hold for it.
 
     Args:
         scenario: With the overrides applied.
         overrides: As of `--set`.
+        command: The command that will run it.
     """
     changes, _ = parse_overrides(overrides)
     keys = dict.fromkeys(
@@ -67,16 +76,17 @@ def with_changes_noted(scenario: AnyScenario, overrides: list[str]) -> AnyScenar
     )
     if not changed:
         return scenario
-    notes = {
-        "tuning": f"Written before these were changed: {changed}.",
-        "description": f"(Changed here: {changed}.)",
-    }
+    described = scenario.description
+    if any(_DESCRIBED.match(key) for key in keys):
+        described = summary(scenario, compared=command == "compare")
     texts = {
-        key: f"{getattr(scenario, key).rstrip()} {note}"
-        for key, note in notes.items()
-        if getattr(scenario, key) and key not in keys
+        "tuning": (scenario.tuning, f"Written before these were changed: {changed}."),
+        "description": (described, f"(Changed here: {changed}.)"),
     }
-    return scenario.model_copy(update=texts)
+    update = {
+        key: f"{text.rstrip()} {note}" for key, (text, note) in texts.items() if text and key not in keys
+    }
+    return scenario.model_copy(update=update)
 
 
 def attack_scenario(

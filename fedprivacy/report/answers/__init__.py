@@ -1,1 +1,1 @@
-"""The answer that each kind of page opens with: a sentence, a number, and three cards."""
+"""What a page opens with: a sentence, a number and three cards; kinds with a folder have theirs there."""

@@ -9,8 +9,8 @@ from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.report import common, protection, words
-from fedprivacy.report.answers import attacks as answer
 from fedprivacy.report.attacks import (
+    answer,
     arms,
     figures,
     finding,
@@ -55,7 +55,7 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
         Section("overview", "Every attack at each level of privacy", areas),
     ]
     return Page(
-        title=document.name,
+        title=common.title(document),
         eyebrow="Membership attacks",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_attacks(document, cells),
@@ -90,7 +90,7 @@ def _of_arms(document: ReplayDocument, lead: list[Block | Details], *, command: 
         for arm in document.arms
     ]
     return Page(
-        title=document.name,
+        title=common.title(document),
         eyebrow="Membership attacks",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_attacks(document, cells),

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.estimates import EstimatesCell, EstimatesDocument
 from fedprivacy.report import common, protection, words
-from fedprivacy.report.answers import estimates as answer
 from fedprivacy.report.blocks import (
     Block,
     Details,
@@ -22,7 +21,7 @@ from fedprivacy.report.blocks import (
 )
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
 from fedprivacy.report.charts.axis import at_data
-from fedprivacy.report.estimates import surface
+from fedprivacy.report.estimates import answer, surface
 from fedprivacy.report.wording import ESTIMATES
 
 SIMULATED = (
@@ -53,7 +52,7 @@ def page(document: EstimatesDocument, *, error: bool = False, command: bool = Fa
     cells = _protected(document)
     guarantees = protection.blocks(cells, "", ESTIMATES)
     return Page(
-        title=f"{document.name}: private estimates",
+        title=f"{common.title(document)}: private estimates",
         eyebrow="Private empirical risk minimisation",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_estimates(document, cells),

@@ -8,9 +8,8 @@ from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import common, protection, words
-from fedprivacy.report.answers import statistics as answer
 from fedprivacy.report.blocks import Block, Details, Finding, Page, Section
-from fedprivacy.report.statistics import beside, errors, promises, settings
+from fedprivacy.report.statistics import answer, beside, errors, promises, settings
 from fedprivacy.report.wording import STATISTICS
 
 
@@ -31,7 +30,7 @@ def page(document: StatisticsComparison, *, error: bool = False, command: bool =
     more = [*pictures[1:], *errors.tables(document)]
     protected = protection.blocks(cells, "", STATISTICS)
     return Page(
-        title=f"{document.name}: error against privacy",
+        title=f"{common.title(document)}: error against privacy",
         eyebrow="Comparison of federated statistics",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_comparison(document, cells),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.statistics import StatisticsDocument
 from fedprivacy.report import common, protection, stopped, words
-from fedprivacy.report.answers import statistics as answer
 from fedprivacy.report.blocks import Block, Details, Page, Section, Table, Text, Tiles
-from fedprivacy.report.statistics import answers, settings
+from fedprivacy.report.statistics import answer, answers, settings
 from fedprivacy.report.wording import STATISTICS
 
 
@@ -32,7 +31,7 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
     more = pictures[1:]
     cells = [protection.Protected(Arm(document.trust), None, document.privacy.guarantees)]
     return Page(
-        title=document.name,
+        title=common.title(document),
         eyebrow="Federated statistics",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_run(document, cells),

@@ -73,12 +73,12 @@ def of_comparison(document: StatisticsComparison, cells: Sequence[Protected]) ->
     errors = dict(list(by_end[strictest].items())[:NAMED])
     if not errors:
         return cards.answer("No cell with privacy has a result.", "—", "no error", cells, shown)
-    said = words.listed(
+    shares = words.listed(
         f"{figures.error(error)} under {words.trust(trust)}" for trust, error in errors.items()
     )
     trust, least = next(iter(errors.items()))
     at = f"epsilon {words.target(strictest)}"
-    sentence = f"At {at} the mean error of {name} is {said}."
+    sentence = f"At {at} the mean error of {name} is {shares}."
     label = f"mean error of {name} at {at}, under {words.trust(trust)}"
     return cards.answer(sentence, figures.error(least), label, cells, shown)
 
