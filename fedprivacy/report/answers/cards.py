@@ -80,11 +80,11 @@ def cost(lines: Sequence[Entry], note: str = "") -> Card:
     return Card(COST, list(lines)[:MOST], note)
 
 
-def protected(cells: Sequence[Protected]) -> Card:
+def protected(cells: Sequence[Protected], note: str = "") -> Card:
     """A line for each observer: the epsilon against it and what it rules out, or no guarantee."""
     several = len(dict.fromkeys(names.trust(cell.arm) for cell in cells if cell.guarantees)) > 1
     lines = [_line(name, cells, several) for name in _observers(cells)]
-    return Card(WHO, lines or [Entry("Nothing here states a guarantee")])
+    return Card(WHO, lines or [Entry("Nothing here states a guarantee")], note)
 
 
 def learned(cells: Sequence[Protected], measured: Sequence[Entry] = ()) -> Card:

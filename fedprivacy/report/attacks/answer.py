@@ -12,6 +12,7 @@ from fedprivacy.report.attacks import figures
 from fedprivacy.report.blocks import Answer, Entry
 from fedprivacy.report.protection import Protected
 
+ATTACKERS = "The observers that attack here; other observers are not in question."
 COIN = "a coin is right in 50 %"
 ACCURACY = "Accuracy of the attacked models on held-out records, before the attacks."
 
@@ -26,7 +27,7 @@ def of_attacks(document: ReplayDocument, cells: Sequence[Protected]) -> Answer:
     exposed = _exposed(document)
     shown = [
         cards.cost(_accuracies(document, exposed), ACCURACY),
-        cards.protected(cells),
+        cards.protected(cells, "" if document.arms else ATTACKERS),
         cards.learned(cells, [_measured(exposed)] if exposed else []),
     ]
     if not exposed:
