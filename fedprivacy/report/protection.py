@@ -67,8 +67,12 @@ def blocks(cells: Sequence[Protected], uncovered: str, wording: Wording = TRAINI
         changes = dict.fromkeys((g.adjacency, g.unit) for g in guarantees if g.holds)
         change = words.listed((words.change(*changed) for changed in changes), "or")
         factors = epsilons if len(epsilons) <= LISTED else [epsilons[0], epsilons[-1]]
-        shown.append(Text(words.how_to_read(factors, change, epsilon_terms)))
-        shown.append(Text(f"{GUESSES} {BARS}"))
+        read = Text(words.how_to_read(factors, change, epsilon_terms))
+        shown.append(
+            Details(
+                "How to read epsilon, and how sure it leaves an attacker", [read, Text(GUESSES), Text(BARS)]
+            )
+        )
     assumed = [
         (names.trust(group[0]), lines)
         for group in arms.values()
