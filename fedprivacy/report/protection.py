@@ -212,7 +212,7 @@ def _each(cells: Sequence[Protected], observers: Sequence[str], epsilon_terms: s
     arms = list(dict.fromkeys(cell.arm for cell in cells))
     same: dict[tuple[str, tuple[tuple[Value, ...], ...]], list[Arm]] = {}
     for arm in arms:
-        rest = []
+        rest: list[tuple[Value, ...]] = []
         for cell in (cell for cell in cells if cell.arm == arm):
             against = {g.observer: g for g in cell.guarantees}
             rest.append((words.target(cell.target), *(spent(against.get(o)) for o in observers)))

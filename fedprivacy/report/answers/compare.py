@@ -41,17 +41,15 @@ def of_comparison(document: CompareDocument, cells: Sequence[Protected]) -> Answ
     best = dict(list(_best(document, strictest).items())[:NAMED])
     if base is None:
         each = words.listed(f"{words.accuracy(_mean(cell))} under {name}" for name, cell in best.items())
-        name, first = next(iter(best.items()))
-        sentence = f"At {at} the model is right on {each}."
-        return cards.answer(
-            sentence, words.accuracy(_mean(first)), f"accuracy at {at}, under {name}", cells, shown
-        )
+        name, cheapest = next(iter(best.items()))
+        value, label = words.accuracy(_mean(cheapest)), f"accuracy at {at}, under {name}"
+        return cards.answer(f"At {at} the model is right on {each}.", value, label, cells, shown)
     costs = {name: _points(base, cell) for name, cell in best.items()}
     name, least = next(iter(costs.items()))
-    first, *others = (f"{points} points of accuracy under {name}" for name, points in costs.items())
-    others = [text.replace(" points of accuracy", "") for text in others]
-    without = f"against {words.accuracy(base)} without noise"
-    sentence = f"At {at} privacy costs {words.listed([first, *others])}, {without}."
+    each = words.listed(
+        f"{points}{' points of accuracy' * (other == name)} under {other}" for other, points in costs.items()
+    )
+    sentence = f"At {at} privacy costs {each}, against {words.accuracy(base)} without noise."
     return cards.answer(sentence, f"{least} points", f"of accuracy lost at {at}, under {name}", cells, shown)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedprivacy.documents.tune import TuneDocument
+from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import words
 from fedprivacy.report.answers import cards
 from fedprivacy.report.blocks import Answer, Entry
@@ -40,7 +41,7 @@ def of_tune(document: TuneDocument, cells: Sequence[Protected]) -> Answer:
     )
 
 
-def _spent(guarantees: Sequence[cards.Guarantee]) -> list[str]:
+def _spent(guarantees: Sequence[Guarantee]) -> list[str]:
     """The largest epsilon; nothing where there is none."""
     spent = [g.epsilon for g in guarantees if g.epsilon is not None and g.holds]
     return [f"epsilon {words.epsilon(max(spent))}"] if spent else []
