@@ -34,7 +34,7 @@ def of_attacks(document: ReplayDocument, cells: Sequence[Protected]) -> Answer:
         return cards.answer("No attack was completed.", "—", "right guesses", cells, shown)
     (most, strongest), *others = exposed.items()
     value = _right(strongest) if figures.from_guessing(strongest.auc) else _interval(strongest)
-    sentence = f"The strongest attack {_success(strongest)} {most}".rstrip()
+    sentence = words.capital(f"{most} the strongest attack {_success(strongest)}".lstrip())
     if others:
         least, weakest = others[-1]
         sentence += f"; {least} it {_success(weakest)}"
