@@ -30,8 +30,8 @@ def of_tune(document: TuneDocument, cells: Sequence[Protected]) -> Answer:
     else:
         reached = f"The choice from {many} is right on {accuracy} of held-out records"
     lines = [Entry(f"{accuracy} accuracy of the choice", "on held-out records")]
-    lines += [Entry(f"Choosing and training: {text}") for text in _spent(document.privacy.guarantees)]
-    lines += [Entry(f"The naive way: {text}", NAIVE) for text in _spent(document.naive.guarantees)]
+    lines += [Entry(f"Choosing and training: {text}") for text in _accounted(document.privacy.guarantees)]
+    lines += [Entry(f"The naive way: {text}", NAIVE) for text in _accounted(document.naive.guarantees)]
     return cards.answer(
         f"{reached}; {cards.against(cells)}.",
         accuracy,
@@ -41,7 +41,7 @@ def of_tune(document: TuneDocument, cells: Sequence[Protected]) -> Answer:
     )
 
 
-def _spent(guarantees: Sequence[Guarantee]) -> list[str]:
+def _accounted(guarantees: Sequence[Guarantee]) -> list[str]:
     """The largest epsilon; nothing where there is none."""
     spent = [g.epsilon for g in guarantees if g.epsilon is not None and g.holds]
     return [f"epsilon {words.epsilon(max(spent))}"] if spent else []

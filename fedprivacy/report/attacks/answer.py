@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedprivacy.documents.attack import CLIPPED, Attack, Played
+from fedprivacy.documents.attack import CLIPPED, ArmResult, Attack
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import common, words
 from fedprivacy.report.answers import cards
@@ -125,6 +125,6 @@ def _accuracies(document: ReplayDocument, exposed: dict[str, Attack]) -> list[En
     return common.spaced(lines, cards.MOST) or [Entry("Not measured")]
 
 
-def _named(arm: Played) -> str:
+def _named(arm: ArmResult) -> str:
     name = f"of {cards.brief(arm.arm)}"
     return name if arm.epsilon is None else f"{name}, epsilon {words.epsilon(arm.epsilon)}"
