@@ -9,6 +9,7 @@ from fedprivacy.documents.audit import AuditDocument, Observer
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.report import common, protection, words
+from fedprivacy.report.answers import audit as answer
 from fedprivacy.report.blocks import Entry, Items, Page, Section, Table, Text, Value
 
 HEAD = ("observer", "claimed", "at least", "if Gaussian", "ceiling", "estimate [95 %]")
@@ -43,7 +44,10 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
     deltas = {observer.one_run.delta for observer in document.observers if observer.one_run is not None}
     epsilon_terms = words.terms(guarantees) or ", ".join(f"delta = {delta:g}" for delta in sorted(deltas))
     rows: list[Sequence[Value]] = [
-        (*row(observer), Entry(observer.verdict.words, tone="bad" if observer.verdict.holds is False else ""))
+        (
+            *_figures(observer),
+            Entry(observer.verdict.words, tone="bad" if observer.verdict.holds is False else ""),
+        )
         for observer in document.observers
     ]
     caption = f"Epsilon as it is claimed and as canaries show it; each epsilon: {epsilon_terms}."
@@ -56,16 +60,23 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
     trust = next((observer.trust for observer in guarantees if observer.trust), "none")
     cells = [protection.Protected(Arm(trust), None, guarantees)]
     return Page(
-        title=document.name,
+        title=common.title(document),
         eyebrow="Audit",
         subtitle=str(document.scenario.get("description") or ""),
+        answer=answer.of_audit(document, cells),
         lead=[*lead, table],
         sections=[
             Section("audited", "What was audited", [Items([document.audited.words, *_how(document)])]),
-            Section("guarantees", "Who is protected from whom", protection.blocks(cells, "")),
+            Section("guarantees", "Who is protected from whom", protection.blocks(cells, ""), folded=False),
             *common.closing(document, command=command),
         ],
     )
+
+
+def _figures(observer: Observer) -> tuple[Value, ...]:
+    """The row with how sure the claim leaves an attacker."""
+    name, claim, *others = row(observer)
+    return name, protection.spent(observer.guarantee, claim), *others
 
 
 def _how(document: AuditDocument) -> list[str]:

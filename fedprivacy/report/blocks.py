@@ -12,12 +12,17 @@ from typing import ClassVar, Protocol
 
 @dataclass(frozen=True)
 class Entry:
-    """A cell of a table: a text, a smaller note below it, and a tone ("good", "bad" or "")."""
+    """A cell of a table, or a line of a card: a text, a smaller note below it, and a tone.
+
+    The tone is "good", "bad", "" or a level of `guarantees.certainty`; a sign stands beside its colour.
+    """
 
     text: str
     note: str = ""
     tone: str = ""
 
+
+ANSWER_WORDS = 30  # the most words of the sentence that a page opens with
 
 Value = str | Entry | tuple[str, ...]
 
@@ -167,20 +172,67 @@ class Details:
 
 @dataclass(frozen=True)
 class Section:
-    """A headed part of the page; an operator section is set apart from all others."""
+    """A headed part of the page; an operator section is set apart from all others.
+
+    Args:
+        id: Unique on the page; a link to it opens the section.
+        heading: Its heading, also in the table of contents.
+        blocks: Its content.
+        operator: Whether it is the operator's alone.
+        folded: Whether its content is hidden until it is opened.
+    """
 
     id: str
     heading: str
     blocks: Sequence[Block | Details]
     operator: bool = False
+    folded: bool = True
+
+
+@dataclass(frozen=True)
+class Card:
+    """A question and its answer in a few lines, and what the lines rest on."""
+
+    question: str
+    lines: Sequence[Entry]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The result, before everything else on the page.
+
+    Args:
+        sentence: At most `ANSWER_WORDS` words.
+        value: The number in focus.
+        label: What the number is.
+        terms: The terms of every epsilon in it.
+        cards: The cost of privacy, who is protected, and what an attacker would learn.
+    """
+
+    sentence: str
+    value: str
+    label: str
+    terms: str
+    cards: Sequence[Card]
 
 
 @dataclass(frozen=True)
 class Page:
-    """A report: its title, its blocks before the first heading, and its sections."""
+    """A report: its title, the answer, what ran, its blocks before the first heading, and its sections.
+
+    Args:
+        title: What ran, on which data.
+        eyebrow: The kind of report.
+        subtitle: The description of what ran.
+        answer: The result, above everything else.
+        lead: Blocks that are never folded, the picture first.
+        sections: The details; most are folded.
+    """
 
     title: str
     eyebrow: str
     subtitle: str
+    answer: Answer
     lead: Sequence[Block | Details]
     sections: Sequence[Section]

@@ -11,6 +11,7 @@ import tomli_w
 from fedprivacy.documents.envelope import Document
 from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
+from fedprivacy.scenario.summary import data_label
 
 T = TypeVar("T")
 OPERATOR_ID = "operator-only"
@@ -21,6 +22,14 @@ ALONE = (
     " The figures and guarantees below cover these alone; what was under way is to be counted as released, "
     "at all that was planned for it."
 )
+
+
+def title(document: Document) -> str:
+    """The scenario's name, and the data that ran where the name does not have it."""
+    data = document.scenario.get("data")
+    label = data_label(data) if isinstance(data, Mapping) else ""
+    named = not label or label.rpartition(".")[0] == document.name or label in document.name
+    return document.name if named else f"{document.name} on {label}"
 
 
 def status(

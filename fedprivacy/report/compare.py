@@ -20,6 +20,7 @@ from fedprivacy.report import (
     variations,
     words,
 )
+from fedprivacy.report.answers import compare as answer
 from fedprivacy.report.blocks import (
     Block,
     Details,
@@ -68,7 +69,9 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
     scalings = (cell.scaling for cell in document.cells)
     uncovered = public.statement(document.scenario.get("data"), scalings)
     sections = [
-        Section("guarantees", "Who is protected from whom", protection.blocks(cells, uncovered)),
+        Section(
+            "guarantees", "Who is protected from whom", protection.blocks(cells, uncovered), folded=False
+        ),
         *units.of_comparison(document),
         *options.of_comparison(document),
         *variations.of_comparison(document),
@@ -79,9 +82,10 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
         *common.closing(document, command=command, runs=_stored(document)),
     ]
     return Page(
-        title=f"{document.name}: accuracy against privacy",
+        title=f"{common.title(document)}: accuracy against privacy",
         eyebrow="Comparison of trust models" + " and units of privacy" * (len(document.units) > 1),
         subtitle=str(document.scenario.get("description") or ""),
+        answer=answer.of_comparison(document, cells),
         lead=lead,
         sections=sections,
     )

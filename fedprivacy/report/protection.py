@@ -9,17 +9,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fedprivacy.documents.envelope import Arm
+from fedprivacy.guarantees import certainty
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Table, Text, Value
 from fedprivacy.report.wording import TRAINING, Wording
 
-# Above it the bound on the odds (e^20, 5e8) is too loose to be called protection.
-USEFUL_EPSILON = 20.0
 LISTED = 6  # epsilons that a cell of the table lists; of more, the smallest and the largest
 Row = tuple[str, str | None]  # a trust model, and its unit where several are compared
 ROUNDED = "Epsilons and factors are rounded up, never down."
+GUESSES = (
+    "How sure it leaves an attacker: below each epsilon stands in how many guesses someone is right at most "
+    "who knows everything else and holds the data and the changed data equally likely, (e^epsilon + delta) / "
+    "(1 + e^epsilon) (Kairouz, Oh and Viswanath 2015); a coin is right in 50 %."
+)
+BARS = (
+    "Three bars: at most 60 % (strong). Two: 75 % (moderate). One: 95 % (weak). Empty ones: more than that."
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,12 @@ def blocks(cells: Sequence[Protected], uncovered: str, wording: Wording = TRAINI
         changes = dict.fromkeys((g.adjacency, g.unit) for g in guarantees if g.holds)
         change = words.listed((words.change(*changed) for changed in changes), "or")
         factors = epsilons if len(epsilons) <= LISTED else [epsilons[0], epsilons[-1]]
-        shown.append(Text(words.how_to_read(factors, change, epsilon_terms)))
+        read = Text(words.how_to_read(factors, change, epsilon_terms))
+        shown.append(
+            Details(
+                "How to read epsilon, and how sure it leaves an attacker", [read, Text(GUESSES), Text(BARS)]
+            )
+        )
     assumed = [
         (names.trust(group[0]), lines)
         for group in arms.values()
@@ -104,7 +116,10 @@ def _matrix(
         noun = wording.of(unit or next(iter(units), None))
         note = noun.noise.get(trust, "") + (f" Protects {words.UNITS.get(unit, unit)}." if unit else "")
         entries = (
-            _shared({arm: _protection(_of(cells, arm), o, noun.why.get((trust, o), "")) for arm in group})
+            _shared(
+                {arm: _protection(_of(cells, arm), o, noun.why.get((trust, o), "")) for arm in group},
+                _protection([g for arm in group for g in _of(cells, arm)], o, noun.why.get((trust, o), "")),
+            )
             for o in observers
         )
         rows.append((Entry(names.trust(group[0]), note), *entries))
@@ -112,8 +127,13 @@ def _matrix(
     return Table(" ".join([caption, *seen]), head, rows, stacked=True)
 
 
-def _shared(entries: Mapping[Arm, Entry]) -> Entry:
-    """One entry for all arms of a trust model: shared parts once, others by mechanism."""
+def _shared(entries: Mapping[Arm, Entry], together: Entry) -> Entry:
+    """One entry for all arms of a trust model: shared parts once, others by mechanism.
+
+    Args:
+        entries: That of each arm.
+        together: That of all arms as if they were one, for what is the same and for the weakest bound.
+    """
     first, *others = entries.values()
     if all(entry == first for entry in others):
         return first
@@ -125,7 +145,7 @@ def _shared(entries: Mapping[Arm, Entry]) -> Entry:
     lines = [f"{words.capital(words.listed(who))}: {text}" for text, who in same.items()]
     tones = {entry.tone for entry in entries.values()}
     # A tick is for all of them, or not at all.
-    return Entry("\n".join(lines), first.note, first.tone if len(tones) == 1 else "")
+    return Entry("\n".join(lines), together.note, first.tone if len(tones) == 1 else "")
 
 
 def _protection(guarantees: Sequence[Guarantee], observer: str, why: str) -> Entry:
@@ -134,13 +154,30 @@ def _protection(guarantees: Sequence[Guarantee], observer: str, why: str) -> Ent
     if not against:
         return Entry("Not stated")
     if not any(g.holds for g in against):
-        return Entry(words.NO_GUARANTEE, why, "bad")
+        return Entry(words.NO_GUARANTEE, why, "none")
     if not all(g.holds for g in against):
         return Entry("Only in part: see each epsilon below", why, "bad")
-    useful = all((g.epsilon or 0.0) <= USEFUL_EPSILON for g in against)
-    text = f"epsilon {_range(against)}"
-    # No tick of approval where an epsilon allows more than it forbids.
-    return Entry(words.capital(text), why, "good") if useful else Entry(f"Bounded only: {text}", why)
+    strictest, weakest = min(against, key=certainty.of), max(against, key=certainty.of)
+    leaves = words.capital(certainty.phrase(weakest))
+    if certainty.of(strictest) < certainty.of(weakest):
+        leaves = f"{leaves}, {certainty.percent(certainty.of(strictest))} at the strictest"
+    level = certainty.level(certainty.of(weakest))
+    return Entry(f"Epsilon {_range(against)}", f"{leaves} ({certainty.WORDS[level]}). {why}".strip(), level)
+
+
+def spent(g: Guarantee | None, text: str | None = None) -> Entry:
+    """An epsilon in a table, with how sure it leaves an attacker.
+
+    Args:
+        g: The guarantee; None where none is stated.
+        text: The epsilon as the table prints it; None: as every page does.
+    """
+    if g is None:
+        return Entry("—")
+    if not g.holds:
+        return Entry(text or words.NO_GUARANTEE, tone="none")
+    level = certainty.level(certainty.of(g))
+    return Entry(text or words.epsilon(g.epsilon), certainty.phrase(g), level)
 
 
 def _range(guarantees: Sequence[Guarantee]) -> str:
@@ -173,13 +210,12 @@ def _shared_once(assumed: Sequence[tuple[str, tuple[str, ...]]]) -> list[tuple[s
 def _each(cells: Sequence[Protected], observers: Sequence[str], epsilon_terms: str) -> Table:
     """Each cell of a comparison in a row of its own; arms with the same rows share them."""
     arms = list(dict.fromkeys(cell.arm for cell in cells))
-    same: dict[tuple[str, tuple[tuple[str, ...], ...]], list[Arm]] = {}
+    same: dict[tuple[str, tuple[tuple[Value, ...], ...]], list[Arm]] = {}
     for arm in arms:
-        rest = []
+        rest: list[tuple[Value, ...]] = []
         for cell in (cell for cell in cells if cell.arm == arm):
             against = {g.observer: g for g in cell.guarantees}
-            spent = (words.epsilon(against[o].epsilon) if o in against else "—" for o in observers)
-            rest.append((words.target(cell.target), *spent))
+            rest.append((words.target(cell.target), *(spent(against.get(o)) for o in observers)))
         same.setdefault((arm.trust, tuple(rest)), []).append(arm)
     rows: list[Sequence[Value] | Group] = []
     for (_, alike), shared in same.items():
@@ -192,12 +228,12 @@ def _each(cells: Sequence[Protected], observers: Sequence[str], epsilon_terms: s
 def _sentences(cells: Sequence[Protected], wording: Wording) -> Table:
     """Every guarantee; one that several arms of a trust model share is listed once."""
     arms = list(dict.fromkeys(cell.arm for cell in cells))
-    same: dict[tuple[str, ...], list[Arm]] = {}
+    same: dict[tuple[Value, ...], list[Arm]] = {}
     for cell in cells:
         for g in cell.guarantees:
             row = (
                 words.capital(words.observer(g.observer)),
-                words.epsilon(g.epsilon),
+                spent(g),
                 f"delta {words.number(g.delta)}\n{g.unit}, {g.adjacency}" if g.holds else "—",
                 g.words or words.meaning(g, wording.of(g.unit).why),
                 (g.accountant or "—") if g.holds else "—",

@@ -21,7 +21,8 @@ from fedprivacy.report import (
     units,
     words,
 )
-from fedprivacy.report.blocks import Block, Details, Facts, Finding, Page, Picture, Section, Text, Tiles
+from fedprivacy.report.answers import run as answer
+from fedprivacy.report.blocks import Block, Details, Facts, Page, Picture, Section, Text, Tiles
 from fedprivacy.report.charts import Chart, looks
 from fedprivacy.report.wording import TRAINING
 
@@ -41,21 +42,27 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
         lead.append(status)
     picture = _picture(document)
     lead.append(picture or Text("There is no learning curve: no round of this run was evaluated.", "status"))
-    lead += [_finding(document), Tiles(_tiles(document))]
+    lead.append(Tiles(_tiles(document)))
     trust = _trust(document)
     cells = [protection.Protected(Arm(trust), None, document.privacy.guarantees)]
     uncovered = public.statement(document.scenario.get("data"), [document.setting("data", "scaling")])
     settings = [*_privacy(document), *_settings(document)]
     return Page(
-        title=document.name,
+        title=common.title(document),
         eyebrow="Federated run",
         subtitle=str(document.scenario.get("description") or ""),
+        answer=answer.of_run(document, cells),
         lead=lead,
         sections=[
             Section(
                 "guarantees",
                 "Who is protected from whom",
-                [*stopped.blocks(document.privacy), *protection.blocks(cells, uncovered)],
+                [
+                    Text(TRAINING.caution([trust], [_unit(document)])),
+                    *stopped.blocks(document.privacy),
+                    *protection.blocks(cells, uncovered),
+                ],
+                folded=False,
             ),
             *batches.of_run(document),
             *units.of_run(document),
@@ -64,28 +71,6 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
             Section("settings", "Settings", [Facts(settings)]),
             *common.closing(document, command=command),
         ],
-    )
-
-
-def _finding(document: RunDocument) -> Finding:
-    """The model's accuracy and its epsilon against each observer, in one sentence."""
-    done, guarantees = _done(document), document.privacy.guarantees
-    accuracy = document.final.accuracy if document.final else None
-    reached = "No round was evaluated"
-    if accuracy is not None:
-        on = words.evaluated_on(document.evaluated_on)
-        reached = f"After {done:,} rounds the model reaches {words.accuracy(accuracy)} on {on}"
-    against: dict[str, list[str]] = {}
-    for g in guarantees:
-        text = f"epsilon {words.epsilon(g.epsilon)}" if g.holds else "no guarantee"
-        against.setdefault(text, []).append(words.observer(g.observer))
-    spent = [f"{text} against {words.listed(who)}" for text, who in against.items()]
-    epsilon_terms = words.terms(guarantees)
-    return Finding(
-        text="; ".join([reached, *spent]) + ".",
-        terms=f"Each epsilon: {epsilon_terms}." if epsilon_terms else "",
-        heading="Against whom",
-        caution=TRAINING.caution([_trust(document)], [_unit(document)]),
     )
 
 
@@ -113,18 +98,16 @@ def _done(document: RunDocument) -> int:
 
 def _tiles(document: RunDocument) -> list[tuple[str, str, str]]:
     on = words.evaluated_on(document.evaluated_on)
-    accuracy = document.final.accuracy if document.final else None
     loss = document.final.loss if document.final else None
     done, planned = _done(document), _planned(document)
     population = document.privacy.population
     tiles = [
-        ("Accuracy", words.accuracy(accuracy), f"on {on}, at the end"),
         ("Loss", words.number(loss, 3), f"on {on}, at the end"),
         ("Rounds", f"{done:,}", f"of {planned:,} planned" if planned else "run"),
         ("Trust model", words.trust(_trust(document)), _adds_noise(document)),
     ]
     if population is not None:
-        tiles.insert(3, ("Clients", f"{population:,}", "in the population"))
+        tiles.insert(2, ("Clients", f"{population:,}", "in the population"))
     return tiles
 
 

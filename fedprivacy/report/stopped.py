@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedprivacy.documents.guarantee import Privacy
 from fedprivacy.documents.statistics import StatisticsPrivacy
-from fedprivacy.report import words
+from fedprivacy.report import protection, words
 from fedprivacy.report.blocks import Block, Details, Table, Value
 
 PLANNED = (
@@ -30,7 +30,7 @@ def blocks(privacy: Privacy | StatisticsPrivacy, noun: str = "round") -> list[Bl
         if claim is None or not (claim.holds and g.holds):
             continue
         who = words.capital(words.observer(g.observer))
-        rows.append((who, words.epsilon(claim.epsilon), words.epsilon(g.epsilon), g.assumptions[:1]))
+        rows.append((who, protection.spent(claim), protection.spent(g), g.assumptions[:1]))
     count = words.counted(released.rounds, noun)
     caption = (
         f"What the run is charged, and what the {count} released before it stopped cost alone. The second "

@@ -8,6 +8,7 @@ from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.guarantees.statement import Guarantee, printed
 from fedprivacy.report import common, protection, words
+from fedprivacy.report.answers import tune as answer
 from fedprivacy.report.blocks import Items, Page, Section, Table, Text, Value
 from fedprivacy.scenario.tune.grid import words_of
 
@@ -75,23 +76,33 @@ def page(document: TuneDocument, *, command: bool = False) -> Page:
         command: Whether the operator-only section contains the command that reproduces it.
     """
     guarantees = list(document.privacy.guarantees)
-    table = Table(caption(document), HEAD, rows(document), numeric=frozenset({1, 2}), stacked=True)
+    table = Table(caption(document), HEAD, _entries(document), numeric=frozenset({1, 2}), stacked=True)
     cells = [protection.Protected(Arm("central"), None, guarantees)]
     naive = [guarantee.words for guarantee in document.naive.guarantees if guarantee.words]
     return Page(
-        title=document.name,
+        title=common.title(document),
         eyebrow="Tuning",
         subtitle=str(document.scenario.get("description") or ""),
+        answer=answer.of_tune(document, cells),
         lead=[Text(summary(document), "status"), table],
         sections=[
             Section(
                 "candidates", "What was chosen from", [Text(HOW.get(document.method, "")), _grid(document)]
             ),
-            Section("guarantees", "Who is protected from whom", protection.blocks(cells, "")),
+            Section("guarantees", "Who is protected from whom", protection.blocks(cells, ""), folded=False),
             Section("naive", "What the naive way would guarantee", [Items(naive)]),
             *common.closing(document, command=command),
         ],
     )
+
+
+def _entries(document: TuneDocument) -> list[tuple[Value, ...]]:
+    """The rows with how sure each epsilon leaves an attacker."""
+    naive = {guarantee.observer: guarantee for guarantee in document.naive.guarantees}
+    return [
+        (g.observer, protection.spent(g, _epsilon(g)), protection.spent(naive.get(g.observer)))
+        for g in document.privacy.guarantees
+    ]
 
 
 def _grid(document: TuneDocument) -> Table:

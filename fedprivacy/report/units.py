@@ -10,11 +10,12 @@ from fedprivacy.documents.comparison import Cell, CompareDocument
 from fedprivacy.documents.guarantee import Records
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees import certainty
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Details, Entry, Facts, Section, Table, Text, Value
-from fedprivacy.report.protection import ROUNDED, USEFUL_EPSILON
+from fedprivacy.report.protection import ROUNDED
 
 PROTECTS = {
     "example": "One record: what an observer sees is nearly as probable if it changes, as epsilon says. A "
@@ -99,10 +100,9 @@ def _together(g: Guarantee, records: int) -> Entry:
         epsilon, delta = math.inf, 1.0
     if delta >= 1 or not math.isfinite(epsilon):
         return Entry(SAYS_NOTHING, "its delta would be 1 or more", "bad")
-    text, note = f"epsilon {words.epsilon(epsilon)}", f"at delta {_rounded_up(delta)}"
-    if epsilon > USEFUL_EPSILON:
-        return Entry(f"Bounded only: {text}", note)
-    return Entry(words.capital(text), note)
+    together = g.model_copy(update={"epsilon": epsilon, "delta": delta})
+    note = f"at delta {_rounded_up(delta)}; {certainty.phrase(together)}"
+    return Entry(f"Epsilon {words.epsilon(epsilon)}", note, certainty.level(certainty.of(together)))
 
 
 def _rounded_up(delta: float) -> str:

@@ -126,7 +126,7 @@ def request(
             scenario = loads(text, name, [*overrides, *seeded])
             handling_of(scenario).check_command(command, name)
             if not isinstance(source, People) or "unit" in settings:
-                scenario = with_changes_noted(scenario, overrides)
+                scenario = with_changes_noted(scenario, overrides, command)
     except ScenarioError as error:
         others = [replace(each, key=labels.get(each.key, each.key)) for each in error.problems]
         raise ScenarioError([*problems, *others]) from None

@@ -1,4 +1,8 @@
-"""Notes in the texts of a scenario which keys were changed on the command line."""
+"""Keeps the texts of a scenario true where keys were changed on the command line.
+
+A note on tuning names the changed keys. So does a description, which is written anew from the settings where
+a key that it may speak of has changed: a page must not name other data than those that ran.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +13,28 @@ from typing import Any
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.changes import parse_overrides
 from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.scenario.summary import summary
 
 # Neither the description of a scenario nor the choice of its settings depends on these.
 _INCIDENTAL = re.compile(
-    r"(name|description|duration|tuning|seed|evaluation|federation|data\.path"
+    r"(name|description|duration|tuning|seed|evaluation|federation"
     r"|compare\.(seeds|epsilons|trusts|mechanisms|repeats)|study\.(epsilons|records|repeats))(\.|$)"
 )
 
+# What a description speaks of: who has which data, what is made of it, and who is protected from whom.
+_DESCRIBED = re.compile(
+    r"(data|model|queries|approaches|objective|attacks|game|arms|tune)(\.|$)(?!seed$)"
+    r"|privacy\.(trust|unit|adjacency)$|privacy$"
+)
 
-def with_changes_noted(scenario: AnyScenario, overrides: list[str]) -> AnyScenario:
-    """Returns a scenario whose texts name the keys that overrides changed.
+
+def with_changes_noted(scenario: AnyScenario, overrides: list[str], command: str) -> AnyScenario:
+    """Returns a scenario whose texts name the keys that overrides changed, and hold for it.
 
     Args:
         scenario: With the overrides applied.
         overrides: As of `--set`.
+        command: The command that will run it.
     """
     changes, _ = parse_overrides(overrides)
     keys = dict.fromkeys(
@@ -34,16 +46,17 @@ def with_changes_noted(scenario: AnyScenario, overrides: list[str]) -> AnyScenar
     )
     if not changed:
         return scenario
-    notes = {
-        "tuning": f"Written before these were changed: {changed}.",
-        "description": f"(Changed here: {changed}.)",
-    }
+    described = scenario.description
+    if any(_DESCRIBED.match(key) for key in keys):
+        described = summary(scenario, compared=command == "compare")
     texts = {
-        key: f"{getattr(scenario, key).rstrip()} {note}"
-        for key, note in notes.items()
-        if getattr(scenario, key) and key not in keys
+        "tuning": (scenario.tuning, f"Written before these were changed: {changed}."),
+        "description": (described, f"(Changed here: {changed}.)"),
     }
-    return scenario.model_copy(update=texts)
+    update = {
+        key: f"{text.rstrip()} {note}" for key, (text, note) in texts.items() if text and key not in keys
+    }
+    return scenario.model_copy(update=update)
 
 
 def _keys(path: str, value: Any) -> Iterator[str]:

@@ -40,7 +40,7 @@ def scenario_for(command: str, source: str, overrides: list[str] | None, seed: i
     seeded = [] if seed is None else [f"seed={seed}"]
     scenario = load(find(source), [*overrides, *seeded])
     kind_of(scenario).check_command(command, source)
-    return with_changes_noted(scenario, overrides)
+    return with_changes_noted(scenario, overrides, command)
 
 
 class TrainingKind(RunKind, ComparisonKind):

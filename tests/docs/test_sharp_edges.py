@@ -12,6 +12,7 @@ from dp_accounting.dp_event import RepeatAndSelectDpEvent
 from dp_accounting.rdp import RdpAccountant
 
 from fedprivacy.accounting.composition import group
+from fedprivacy.guarantees import certainty
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -64,6 +65,8 @@ def facts() -> list[str]:
         sure = 100 * math.exp(epsilon) / (1 + math.exp(epsilon))
         digits = 4 if epsilon == 8 else 3
         sentences.append(f"| {epsilon} | {printed(math.exp(epsilon), digits)} | {printed(sure, digits)} % |")
+    three, two, one_bar = (f"{100 * most:g} % ({certainty.WORDS[level]})" for most, level in certainty.LEVELS)
+    sentences.append(f"three up to {three}, two up to {two}, one up to {one_bar}, empty ones above.")
     changes = {
         "add-remove": "a client is present or absent",
         "zero-out": "a client's update is zero or not",
@@ -161,6 +164,8 @@ def errors() -> list[str]:
 
 # Numbers that say what is asked, names of papers and formulas: nothing that could be computed.
 GIVEN = (
+    "With a delta above 0 rare outputs",
+    "the share (e^epsilon + delta) / (1 + e^epsilon) of them is right (Kairouz, Oh and Viswanath 2015)",
     "Noise of standard deviation 2.248 x C on the sum of updates clipped to C, 100 rounds, delta = 1e-5:",
     "Poisson sampling, rate 0.1, secret cohort",
     "from 50 % before",

@@ -27,8 +27,9 @@ from fedprivacy.report.blocks import (
     Value,
 )
 from fedprivacy.report.charts import Chart
-from fedprivacy.report.protection import USEFUL_EPSILON
 
+# Above it the bound on the odds (e^20, 5e8) is too loose to be called protection.
+USEFUL_EPSILON = 20.0
 FIELD = "arms"  # of a replay document; the accuracy in training is for the operator alone
 AREA = "AUC is the share of pairs of a member and a non-member that are ranked right; guessing gives 0.5."
 WEAK = "An attack no better than guessing may be a weak one: only the guarantee's bound is proven."
@@ -145,7 +146,7 @@ def sections(document: ReplayDocument) -> list[Section]:
     blocks.append(summary(document))
     if left := skipped(document):
         blocks.append(Details("Attacks that could not be had", [Items(left)]))
-    shown = [Section("frontier", "Accuracy, epsilon and the strongest attack", blocks)]
+    shown = [Section("frontier", "Accuracy, epsilon and the strongest attack", blocks, folded=False)]
     details = [
         Details(f"Every attack in the arm {name}", [table.figured(_alone(document, name))])
         for name in strongest.looks(document)

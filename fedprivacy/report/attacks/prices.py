@@ -30,7 +30,7 @@ def sections(document: ReplayDocument) -> list[Section]:
                 _picture(document, seat, f"price-{number}"),
             ]
     heading = "What privacy takes from the attacker, and from the model"
-    return [Section("price", heading, blocks)] if blocks else []
+    return [Section("price", heading, blocks, folded=False)] if blocks else []
 
 
 def _seen(document: ReplayDocument, group: Sequence[Attack], *, paid: bool) -> str:

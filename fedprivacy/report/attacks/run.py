@@ -10,6 +10,7 @@ from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.attacks import (
+    answer,
     arms,
     figures,
     finding,
@@ -45,18 +46,19 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
         lead.append(Text(f"{verdict.words} {terms}".strip(), "status stopped"))
     if document.arms:
         return _of_arms(document, lead, command=command)
-    lead.append(finding.of(document))
     areas = [overview.picture(document)] if document.attacks else []
     lead += [] if document.several else areas
-    lead.append(Tiles(_tiles(document)))
+    lead += [finding.of(document), Tiles(_tiles(document))]
+    cells = _protected(document)
     compared = [
         *prices.sections(document),
         Section("overview", "Every attack at each level of privacy", areas),
     ]
     return Page(
-        title=document.name,
+        title=common.title(document),
         eyebrow="Membership attacks",
         subtitle=str(document.scenario.get("description") or ""),
+        answer=answer.of_attacks(document, cells),
         lead=lead,
         sections=[
             *(compared if document.several else []),
@@ -65,7 +67,7 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
             *story.sections(document),
             *table.sections(document),
             *panels.sections(document),
-            Section("guarantees", "Who is protected from whom", _guarantees(document)),
+            Section("guarantees", "Who is protected from whom", _guarantees(document, cells), folded=False),
             *settings.sections(document),
             *common.closing(document, command=command),
         ],
@@ -88,13 +90,14 @@ def _of_arms(document: ReplayDocument, lead: list[Block | Details], *, command: 
         for arm in document.arms
     ]
     return Page(
-        title=document.name,
+        title=common.title(document),
         eyebrow="Membership attacks",
         subtitle=str(document.scenario.get("description") or ""),
+        answer=answer.of_attacks(document, cells),
         lead=[*lead, arms.finding(document), Tiles(_arm_tiles(document))],
         sections=[
             *arms.sections(document),
-            Section("guarantees", "Who is protected from whom", protection.blocks(cells, "")),
+            Section("guarantees", "Who is protected from whom", protection.blocks(cells, ""), folded=False),
             *settings.sections(document),
             *common.closing(document, command=command),
         ],
@@ -120,8 +123,8 @@ def _arm_tiles(document: ReplayDocument) -> list[tuple[str, str, str]]:
     return counted
 
 
-def _guarantees(document: ReplayDocument) -> list[Block | Details]:
-    cells = [
+def _protected(document: ReplayDocument) -> list[protection.Protected]:
+    return [
         protection.Protected(
             Arm(document.trust_at(level), ClipOnly.name if level == CLIPPED else None),
             level if document.several and isinstance(level, float) else None,
@@ -129,6 +132,9 @@ def _guarantees(document: ReplayDocument) -> list[Block | Details]:
         )
         for level in document.levels
     ]
+
+
+def _guarantees(document: ReplayDocument, cells: Sequence[protection.Protected]) -> list[Block | Details]:
     # Whose records count as public is no matter here: the game makes members of them, too.
     shown = protection.blocks(cells, "")
     return [*shown, *(Text(text) for seat in document.seats.values() if (text := _follows(seat)))]

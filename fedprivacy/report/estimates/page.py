@@ -21,7 +21,7 @@ from fedprivacy.report.blocks import (
 )
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
 from fedprivacy.report.charts.axis import at_data
-from fedprivacy.report.estimates import surface
+from fedprivacy.report.estimates import answer, surface
 from fedprivacy.report.wording import ESTIMATES
 
 SIMULATED = (
@@ -48,15 +48,17 @@ def page(document: EstimatesDocument, *, error: bool = False, command: bool = Fa
     if document.status != "finished":
         lead.append(common.status(document, len(document.cells), None, "cells", error=error))
     pictures = _pictures(document)
-    lead += [_finding(document), *pictures[:1]]
-    guarantees = protection.blocks(_protected(document), "", ESTIMATES)
+    lead += [*pictures[:1], _finding(document)]
+    cells = _protected(document)
+    guarantees = protection.blocks(cells, "", ESTIMATES)
     return Page(
-        title=f"{document.name}: private estimates",
+        title=f"{common.title(document)}: private estimates",
         eyebrow="Private empirical risk minimisation",
         subtitle=str(document.scenario.get("description") or ""),
+        answer=answer.of_estimates(document, cells),
         lead=lead,
         sections=[
-            Section("guarantees", "Who is protected from whom", guarantees),
+            Section("guarantees", "Who is protected from whom", guarantees, folded=False),
             *_slopes(document, pictures[1:]),
             *surface.section(document),
             Section("coefficients", "The estimates", _coefficients(document)),

@@ -9,7 +9,7 @@ from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import common, protection, words
 from fedprivacy.report.blocks import Block, Details, Finding, Page, Section
-from fedprivacy.report.statistics import beside, errors, promises, settings
+from fedprivacy.report.statistics import answer, beside, errors, promises, settings
 from fedprivacy.report.wording import STATISTICS
 
 
@@ -25,16 +25,18 @@ def page(document: StatisticsComparison, *, error: bool = False, command: bool =
     if document.status != "finished":
         lead.append(common.status(document, len(document.cells), None, "cells", error=error))
     pictures = errors.of_comparison(document)
-    lead += [_finding(document), *pictures[:1]]
+    lead += [*pictures[:1], _finding(document)]
+    cells = _protected(document)
     more = [*pictures[1:], *errors.tables(document)]
-    protected = protection.blocks(_protected(document), "", STATISTICS)
+    protected = protection.blocks(cells, "", STATISTICS)
     return Page(
-        title=f"{document.name}: error against privacy",
+        title=f"{common.title(document)}: error against privacy",
         eyebrow="Comparison of federated statistics",
         subtitle=str(document.scenario.get("description") or ""),
+        answer=answer.of_comparison(document, cells),
         lead=lead,
         sections=[
-            Section("guarantees", "Who is protected from whom", protected),
+            Section("guarantees", "Who is protected from whom", protected, folded=False),
             *errors.falls(document),
             *beside.of_comparison(document),
             *promises.of_comparison(document),

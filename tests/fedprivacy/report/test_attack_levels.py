@@ -99,6 +99,7 @@ def test_of_one_epsilon_nothing_is_shown_that_older_documents_did_not_show(docum
 
 def test_the_finding_tells_the_widest_and_the_strictest_epsilon_and_no_privacy(plain) -> None:
     document = plain["local"]
+    assert text_of(document, "result").endswith("at epsilon 1 it does no better than guessing.")
     said = text_of(document, "sentence")
     bare, aside = attack(document, "raising", None)["auc"], attack(document, "listening-aside", None)["auc"]
     assert said.startswith(
@@ -118,6 +119,7 @@ def test_the_finding_tells_the_widest_and_the_strictest_epsilon_and_no_privacy(p
 
 def test_a_seat_without_a_guarantee_is_told_to_have_none_at_any_epsilon(plain) -> None:
     document = plain["central"]
+    assert text_of(document, "result").endswith("at epsilon 1 it does no better than guessing.")
     said = text_of(document, "sentence")
     assert re.search(r"At epsilon 64 the server reaches [^)]*; there is no guarantee against it\)", said)
     assert re.search(r"a participant reaches [^)]*; the guarantee allows AUC", said)
@@ -176,6 +178,7 @@ def test_clipping_alone_is_a_level_of_its_own_between_the_epsilons_and_no_privac
     assert isinstance(result, ReplayDocument)
     assert result.levels == (*EPSILONS, "clipped", None)
     assert result.planned == len(result.attacks) == 15
+    assert text_of(document, "result").endswith("at epsilon 1 it does no better than guessing.")
     said = text_of(document, "sentence")
     assert f"With {CLIPPING} the server reaches AUC 0.950" in said
     assert said.index("Without privacy") < said.index(CLIPPING) < said.index("At epsilon 64")

@@ -138,7 +138,7 @@ def _by_seat(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_the_bound_is_drawn_where_there_is_one_alone(documents) -> None:
     drawn = {
-        name: stored(document).read_text(encoding="utf-8").split('<section id="attacks">')[1]
+        name: stored(document).read_text(encoding="utf-8").split('<section id="attacks"')[1]
         for name, document in documents.items()
     }
     assert "The most that the guarantee allows" in drawn["private"]

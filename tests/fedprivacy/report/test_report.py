@@ -242,10 +242,13 @@ def partial_comparison() -> dict[str, Any]:
 # --- what a comparison says
 
 
-def test_the_comparison_begins_with_the_picture_then_the_finding_with_its_caution(compared: Page) -> None:
+def test_the_comparison_begins_with_its_answer_the_picture_and_the_finding_with_its_caution(
+    compared: Page,
+) -> None:
     html = compared.html
     finding = html.index("Not having to trust the server (local)")
-    assert html.index("<h1>") < html.index("<svg") < finding < html.index("<section")
+    answer = html.index('id="answer"')
+    assert html.index("<h1>") < answer < html.index("<svg") < finding < html.index("<section")
     caution = compared.text("finding")
     assert "Equal epsilon is not equal observer" in caution
     assert "Local privacy holds against the server itself" in caution
@@ -287,13 +290,18 @@ def test_of_many_epsilons_the_table_names_the_smallest_and_the_largest_and_folds
     document["cells"] = [cell("local", float(e), [0.5, 0.6], 2.0, 5) for e in range(1, 13)]
     rows = worded(document).rows("guarantees")
     assert rows[1][1].startswith("Epsilon 1 to 12 ")
-    assert ["7", "7", "7", "7"] in rows
+    assert ["7", *["7 right in at most 99.91 % of guesses"] * 3] in rows
 
 
 def test_an_epsilon_that_forbids_little_is_not_called_protection() -> None:
     document = compare_document()
-    document["cells"] = [cell("local", 25.0, [0.5, 0.6], 2.0, 5)]
-    assert worded(document).rows("guarantees")[1][1].startswith("Bounded only: epsilon 25")
+    document["cells"] = [cell("local", 8.0, [0.5, 0.6], 2.0, 5)]
+    shown = worded(document)
+    entry = "Epsilon 8 Right in at most 99.97 % of guesses (rules out little)"
+    assert shown.rows("guarantees")[1][1].startswith(entry)
+    tones = {mark for marks, _ in shown.texts if "entry" in marks for mark in marks}
+    assert "little" in tones
+    assert not {"moderate", "weak", "good"} & tones
 
 
 def test_the_sections_stand_in_the_order_in_which_they_are_read(page: Page) -> None:
@@ -311,9 +319,7 @@ def test_the_sections_stand_in_the_order_in_which_they_are_read(page: Page) -> N
     ]
     found = [attributes["id"] for attributes in page.all("section")]
     assert found == [*(name for name in order if name in found), "operator-only"]
-    assert (
-        page.html.index('class="picture"') < page.html.index('class="finding"') < page.html.index("<section")
-    )
+    assert page.html.index('id="answer"') < page.html.index('class="picture"') < page.html.index("<section")
 
 
 # --- how it learned
@@ -506,7 +512,8 @@ def test_the_command_stands_with_the_seed_that_it_holds_for_the_operator_only(pa
 
 def test_no_epsilon_is_bare(page: Page) -> None:
     """What prints an epsilon also says at which delta, unit and adjacency, and against whom."""
-    block = r"<figure>?.*?</figcaption>|<div class=.finding.>.*?</aside>|<p>.*?</p>"
+    answer = r"<div id=.answer.>.*?<figure"
+    block = rf"{answer}|<figure>?.*?</figcaption>|<div class=.finding.>.*?</aside>|<p>.*?</p>"
     table = r"<table.*?</table>"
     found = re.findall(block, page.html, re.DOTALL) + re.findall(table, page.html, re.DOTALL)
     plain = [re.sub(r"<[^>]*>|\s+", " ", re.sub(r"<(title|desc).*?</\1>", "", text)) for text in found]
@@ -568,9 +575,13 @@ def test_settings_say_the_noise_in_words_at_each_epsilon(mechanisms: Page) -> No
 def test_the_protection_table_says_once_what_the_mechanisms_share(mechanisms: Page) -> None:
     rows = mechanisms.rows("guarantees")
     (local,) = (row for row in rows if row[0].startswith("Local Each client adds"))
-    assert local[1].startswith("Epsilon 1, 2, 4 and 8 All that it receives")
+    assert local[1].startswith(
+        "Epsilon 1, 2, 4 and 8 Right in at most 99.97 % of guesses, 73.2 % at the strictest (rules out little). "
+        "All that it receives"
+    )
     assert local[3].startswith(
-        "Best mechanism (auto): epsilon 0.1, 2, 4 and 8 Gaussian: epsilon 0.1, 0.2, 0.4 and 0.8 They see"
+        "Best mechanism (auto): epsilon 0.1, 2, 4 and 8 Gaussian: epsilon 0.1, 0.2, 0.4 and 0.8 "
+        "Right in at most 99.97 % of guesses, 52.5 % at the strictest (rules out little). They see"
     )
     sentences = [row for row in rows if len(row) == 6 and "e^1," in row[4] and row[1] == "The server"]
     assert [row[0] for row in sentences] == ["Local"]  # one sentence for both mechanisms
@@ -592,7 +603,7 @@ def test_a_tick_stands_for_all_mechanisms_or_for_none() -> None:
             one["guarantees"][2]["epsilon"] = None
     entry = re.search(r"<span[^>]*>Best mechanism \(auto\): epsilon[^<]*", worded(document).html)
     assert entry
-    assert "good" not in entry.group()
+    assert 'class="entry "' in entry.group()
     assert "Gaussian: no guarantee" in entry.group()
 
 
@@ -630,10 +641,10 @@ def test_one_seed_has_no_mean_and_no_bars() -> None:
 
 def test_a_run_says_how_it_ended_and_what_it_reached(ran: Page) -> None:
     final = run_document()["final"]["accuracy"]
-    assert f"Accuracy {100 * final:.1f} %" in ran.text("tiles")
-    assert ran.text("sentence") == (
-        f"After 100 rounds the model reaches {100 * final:.1f} % on the held-out test set; no guarantee against "
-        "the server; epsilon 2 against other participants and outsiders."
+    assert ran.text("focus") == f"{100 * final:.1f} % accuracy on the held-out test set, after 100 rounds"
+    assert ran.text("result") == (
+        f"The model is right on {100 * final:.1f} % of the held-out test set; epsilon 2 against other "
+        "participants and outsiders, no guarantee against the server."
     )
     assert "Clients 1,437" in ran.text("tiles")
 
@@ -719,7 +730,8 @@ def test_operator_only_fields_stand_in_their_section_alone() -> None:
     assert "outside every claim that this page makes for participants and outsiders" in apart
     assert "depend on the participants' data, or give the noise away" in apart
     assert "Clients in the cohort 987,000 987,010 987,019" in apart  # smallest, median, largest
-    assert shown.all("a") == [{"href": "#operator-only"}] * 2  # to the error, and to the command
+    links = [link for link in shown.all("a") if link["href"] == "#operator-only"]
+    assert len(links) == 4  # to the error, to the command, and in both tables of contents
 
 
 def test_fields_that_other_records_hold_are_named(compared: Page) -> None:
@@ -929,7 +941,7 @@ def test_headings_go_down_one_level_at_a_time(page: Page) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_and_lines_can_be_told_from_the_paper(scheme: str) -> None:
     css = (Path(report.__file__).parent / "page.css").read_text()
-    light, dark, _ = (
+    light, dark, *_ = (
         dict(re.findall(r"--([\w-]+): (#\w{6})", part)) for part in re.split("@media (?=.*dark|print)", css)
     )
     colors = light if scheme == "light" else dark
@@ -940,9 +952,12 @@ def test_text_and_lines_can_be_told_from_the_paper(scheme: str) -> None:
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     lines = ("none", "central", "local", "distributed", "second", "third", "fourth", "fifth")
-    for name in ("ink", "muted", *lines, "good", "bad"):
-        low, high = sorted((luminance(colors[name]), luminance(colors["paper"])))
-        assert (high + 0.05) / (low + 0.05) >= 4.5, name  # WCAG AA for text
+    levels = ("strong", "moderate", "weak", "little", "unbounded")
+    on_cards = ("ink", "muted", "bad", *levels)
+    on_paper = (*on_cards, *lines, "good")
+    for name, paper in [*((name, "paper") for name in on_paper), *((name, "soft") for name in on_cards)]:
+        low, high = sorted((luminance(colors[name]), luminance(colors[paper])))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, (name, paper)  # WCAG AA for text
 
 
 def test_lines_differ_by_more_than_colour() -> None:
@@ -983,13 +998,13 @@ def test_write_replaces_the_page_as_a_whole(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "run"
     assert report.write(run_document(2), folder) == folder / "report.html"
     path = report.write({**run_document(3), "name": "surrogate \ud800"}, folder)
-    assert "After 3 rounds the model" in path.read_text(encoding="utf-8")
+    assert "after 3 rounds</span>" in path.read_text(encoding="utf-8")
     assert [file.name for file in folder.iterdir()] == ["report.html"]
     with pytest.raises(InputError, match=re.escape(f"{folder}/run.json: schema = 9 is unknown")):
         report.write({"schema": 9}, folder)
     with pytest.raises(InputError, match=re.escape(f"{folder}/run.json: damaged: final is not a table.")):
         report.write({**run_document(3), "final": 3}, folder)
-    assert "After 3 rounds the model" in path.read_text(encoding="utf-8")
+    assert "after 3 rounds</span>" in path.read_text(encoding="utf-8")
 
 
 def test_write_says_when_it_cannot(tmp_path: Path) -> None:
@@ -1074,9 +1089,12 @@ def test_a_print_is_dark_on_white_with_the_wide_pictures(
     ]
     printed = browser.evaluate("document.querySelector('main').innerText")  # what is shown of it
     assert "How to reproduce it" in printed
+    assert "Every guarantee as a sentence, to quote" in printed
+    assert "Where each run is stored" in printed
+    assert "runs/central-8.0-3" in printed  # in a fold of a fold
     assert not any(
         secret in printed for secret in ("fedprivacy compare", "For the operator", "Seeds compared")
     )
     pdf = base64.b64decode(browser.call("Page.printToPDF")["data"])
     assert pdf.startswith(b"%PDF")
-    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 8
+    assert 9 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 40  # all that is folded is printed

@@ -143,7 +143,7 @@ def test_an_answer_stands_with_its_interval_what_that_covers_and_the_true_value_
     caption = page.text("figcaption")
     assert query["covers"] in caption
     assert "no guarantee covers those who see it" in caption
-    assert ends in page.text("finding")
+    assert ends in page.text("answer")
 
 
 def test_every_query_says_how_it_was_asked_and_what_it_promises(documents) -> None:
@@ -176,7 +176,7 @@ def test_the_guarantees_are_said_in_the_words_of_statistics(page: Page) -> None:
 
 def test_under_central_trust_the_page_says_that_the_server_sees_exact_totals(documents) -> None:
     page = worded(documents["incomes"])
-    assert "sees exact totals" in page.text("finding")
+    assert "sees exact totals" in page.text("guarantees")
     assert page.rows("guarantees")[1][1].startswith("No guarantee")
     assert "the server is honest: it sees exact totals" in page.text("guarantees")
 
@@ -218,10 +218,10 @@ def test_a_shufflers_bound_stands_apart_from_the_guarantees(tmp_path: Path) -> N
 # --- a comparison
 
 
-def test_the_finding_stands_before_the_picture_and_the_guarantees(documents) -> None:
+def test_the_answer_stands_before_the_picture_the_finding_and_the_guarantees(documents) -> None:
     html = worded(documents["falling"]).html
-    found = html.index('class="finding"')
-    assert found < html.index('class="picture"') < html.index('<section id="guarantees"')
+    places = ('id="answer"', 'class="picture"', 'class="finding"', '<section id="guarantees"')
+    assert sorted(places, key=html.index) == list(places)
 
 
 def test_the_slopes_stand_at_the_lines_and_in_a_table_beside_the_lectures_laws(documents) -> None:

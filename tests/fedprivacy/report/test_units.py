@@ -162,8 +162,8 @@ def test_what_all_guarantees_rest_on_stands_once(page: Page) -> None:
 def test_equal_epsilon_is_not_an_equal_promise(page: Page) -> None:
     assert "unit example protects one record, unit client all records of a client" in page.text("finding")
     alone = worded(ran())
-    assert "since each client adds the noise as it trains" in alone.text("finding")
-    assert "unit client" not in alone.text("finding")
+    assert "since each client adds the noise as it trains" in alone.text("guarantees")
+    assert "unit client" not in alone.text("guarantees")
 
 
 def test_what_a_units_epsilon_means_for_a_whole_client_is_group_privacy(page: Page) -> None:
@@ -173,10 +173,10 @@ def test_what_a_units_epsilon_means_for_a_whole_client_is_group_privacy(page: Pa
         "Median client (3 records)",
         "Largest client (400 records)",
     ]
-    assert rows[0][1] == "Epsilon 1 at delta 1e-5"
+    assert rows[0][1] == "Epsilon 1 at delta 1e-5; right in at most 73.2 % of guesses"
     epsilon, delta = group(1.0, 1e-5, 3)
     assert (epsilon, delta) == (3.0, pytest.approx(3 * math.exp(2) * 1e-5))
-    assert rows[0][2] == "Epsilon 3 at delta 0.0002217"
+    assert rows[0][2] == "Epsilon 3 at delta 0.0002217; right in at most 95.3 % of guesses"
     assert rows[0][3] == "Says nothing its delta would be 1 or more"
     assert rows[1][2].startswith("Says nothing")  # 3 e^16 1e-5 is above 1
     text = page.text("units")
@@ -193,7 +193,11 @@ def test_where_no_client_is_told_anything_it_is_said_in_words() -> None:
     large = ran(guarantees=guarantees("local", "example", 900.0))  # beyond what the theorem is used for
     assert worded(large).rows("units")[1][1].startswith("Says nothing")
     bounded = ran(guarantees=guarantees("local", "example", 30.0))
-    assert worded(bounded).rows("units")[1][1].startswith("Bounded only: epsilon 30")
+    assert (
+        worded(bounded)
+        .rows("units")[1][1]
+        .startswith("Epsilon 30 at delta 1e-5; right in at most 100 % of guesses")
+    )
 
 
 def test_the_noise_that_hides_one_of_few_clients_is_told(page: Page) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.bundled import scenario_of_app
 from fedprivacy.scenario.loading import load
+from fedprivacy.scenario.summary import summary
 from scenarios.authoring.catalogue import ready
 from scenarios.cli.kind import ComparisonKind, RunKind
 from scenarios.cli.kinds import KINDS, scenario_for
@@ -43,6 +45,36 @@ def test_texts_of_a_file_name_the_settings_that_changed(source: str) -> None:
     assert str(scenario_for("run", source, stopping, None).tuning).endswith(
         "server.patience, evaluation.every."
     )
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["data.public_fraction=0.2", "data.partition=iid", "privacy.adjacency=add-remove", "model.name=mlp"],
+)
+def test_a_description_that_no_longer_holds_is_written_from_the_settings(change: str) -> None:
+    more = {"iid": ["data.clients=10"], "mlp": ["model.hidden=[4]"]}.get(change.rpartition("=")[2], [])
+    scenario = scenario_for("run", "digits", [change, *more], None)
+    assert "1437 clients with one handwritten digit each" not in scenario.description
+    assert scenario.description.startswith(summary(scenario))
+    assert change.partition("=")[0] in scenario.description
+    compared = scenario_for("compare", "digits", [change, *more], None)
+    assert "compared under trust" in compared.description
+    own = scenario_for("run", "digits", [change, *more, "description=Mine."], None)
+    assert own.description == "Mine."
+
+
+def test_other_data_of_the_same_kind_is_another_description(tmp_path: Path) -> None:
+    x, y = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32), np.arange(60) % 2
+    for name in ("heart.npz", "lungs.npz"):
+        np.savez(tmp_path / name, x_train=x[:40], y_train=y[:40], x_test=x[40:], y_test=y[40:])
+    file = tmp_path / "mine.toml"
+    text = scenario_for(
+        "run", "digits", ["data.name=npz", f"data.path={tmp_path / 'heart.npz'}"], None
+    ).to_toml()
+    file.write_text(text.replace(text.split('description = "')[1].split('"')[0], "Hearts."))
+    assert scenario_for("run", str(file), [], None).description == "Hearts."
+    other = scenario_for("run", str(file), [f"data.path={tmp_path / 'lungs.npz'}"], None)
+    assert other.description.startswith("40 clients, each with one record of lungs.npz (40 records)")
 
 
 def test_a_seed_is_a_number_or_one_that_none_can_guess() -> None:

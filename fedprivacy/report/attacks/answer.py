@@ -1,0 +1,130 @@
+"""The answer of attacks: how often the strongest one is right, at the most and the least privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedprivacy.documents.attack import CLIPPED, ArmResult, Attack
+from fedprivacy.documents.replay import ReplayDocument
+from fedprivacy.report import common, words
+from fedprivacy.report.answers import cards
+from fedprivacy.report.attacks import figures
+from fedprivacy.report.blocks import Answer, Entry
+from fedprivacy.report.protection import Protected
+
+ATTACKERS = "The observers that attack here; other observers are not in question."
+COIN = "a coin is right in 50 %"
+ACCURACY = "Accuracy of the attacked models on held-out records, before the attacks."
+
+
+def of_attacks(document: ReplayDocument, cells: Sequence[Protected]) -> Answer:
+    """The strongest attack of the most exposed runs, beside that of the least exposed.
+
+    Args:
+        document: The attacks.
+        cells: The guarantees of the attacked runs.
+    """
+    exposed = _exposed(document)
+    shown = [
+        cards.cost(_accuracies(document, exposed), ACCURACY),
+        cards.protected(cells, "" if document.arms else ATTACKERS),
+        cards.learned(cells, [_measured(exposed)] if exposed else []),
+    ]
+    if not exposed:
+        return cards.answer("No attack was completed.", "—", "right guesses", cells, shown)
+    (most, strongest), *others = exposed.items()
+    value = _right(strongest) if figures.from_guessing(strongest.auc) else _interval(strongest)
+    sentence = words.capital(f"{most} the strongest attack {_success(strongest)}".lstrip())
+    if others:
+        least, weakest = others[-1]
+        sentence += f"; {least} it {_success(weakest)}"
+    else:
+        sentence += f", from {cards.brief(figures.seat(strongest.seat), 3)}; {_allowed(strongest)}"
+    return cards.answer(f"{sentence}.", value, _label(strongest, most), cells, shown)
+
+
+def _exposed(document: ReplayDocument) -> dict[str, Attack]:
+    """Each arm, or level of privacy, in words, with its strongest attack; the most exposed first."""
+    groups: dict[str, list[Attack]] = {}
+    for attack in document.attacks:
+        groups.setdefault(_where(document, attack), []).append(attack)
+    strongest = {where: figures.strongest(group) for where, group in groups.items()}
+    return dict(sorted(strongest.items(), key=lambda named: -named[1].auc.value))
+
+
+def _where(document: ReplayDocument, attack: Attack) -> str:
+    if attack.arm:
+        level = attack.level
+        return f"against {cards.brief(attack.arm)}" + (
+            f" at epsilon {words.epsilon(level)}" if isinstance(level, float) else ""
+        )
+    if not document.several:
+        return ""
+    if attack.level == CLIPPED:
+        return "with clipping alone"
+    return "without privacy" if attack.level is None else f"at epsilon {words.epsilon(attack.level)}"
+
+
+def _right(attack: Attack) -> str:
+    """The share of right guesses, members and others equally often; else the area."""
+    right = attack.balanced_accuracy
+    return figures.share(attack.auc.value) if right is None else figures.percent(right.value)
+
+
+def _success(attack: Attack) -> str:
+    if not figures.from_guessing(attack.auc):
+        return "does no better than guessing"
+    if attack.balanced_accuracy is None:
+        return f"reaches AUC {_right(attack)}"
+    return f"is right in {_right(attack)} of guesses"
+
+
+def _label(attack: Attack, where: str) -> str:
+    area = attack.balanced_accuracy is None
+    what = "AUC of the strongest attack" if area else "of guesses about membership right"
+    sure = "" if figures.from_guessing(attack.auc) else "(95 % interval) "
+    return f"{sure}{what}{where and f', {where}'}; {'guessing gives 0.5' if area else COIN}"
+
+
+def _allowed(attack: Attack) -> str:
+    """What the guarantee against it allows, in the same figure."""
+    if attack.guarantee is None or not attack.guarantee.holds:
+        return "nothing is guaranteed against it"
+    bound = attack.bound
+    if attack.balanced_accuracy is not None and bound.balanced_accuracy is not None:
+        return f"its guarantee allows {figures.at_most(bound.balanced_accuracy, rate=True)}"
+    if bound.auc is not None:
+        return f"its guarantee allows AUC {figures.at_most(bound.auc)}"
+    return "its guarantee bounds no attack"
+
+
+def _interval(attack: Attack) -> str:
+    right = attack.balanced_accuracy
+    return figures.ends(attack.auc) if right is None else figures.ends(right, rate=True)
+
+
+def _measured(exposed: dict[str, Attack]) -> Entry:
+    where, attack = next(iter(exposed.items()))
+    note = f"95 % interval {_interval(attack)}; attack {cards.brief(attack.name)}{where and f' {where}'}"
+    tone = "bad" if figures.from_guessing(attack.auc) else ""
+    return Entry(f"Measured: {_success(attack).removeprefix('is ')}", note, tone)
+
+
+def _accuracies(document: ReplayDocument, exposed: dict[str, Attack]) -> list[Entry]:
+    """The accuracy of the attacked models: of each arm, or at each level of privacy."""
+    if document.arms:
+        measured = [(_named(arm), arm.accuracy.test.mean) for arm in document.arms]
+        measured.sort(key=lambda pair: -(pair[1] or 0.0))
+    else:
+        measured = [(where, attack.model_accuracy.before) for where, attack in exposed.items()]
+    lines = [
+        Entry(f"{words.accuracy(accuracy)} accuracy{where and f' {where}'}")
+        for where, accuracy in measured
+        if accuracy is not None
+    ]
+    return common.spaced(lines, cards.MOST) or [Entry("Not measured")]
+
+
+def _named(arm: ArmResult) -> str:
+    name = f"of {cards.brief(arm.arm)}"
+    return name if arm.epsilon is None else f"{name}, epsilon {words.epsilon(arm.epsilon)}"

@@ -1,0 +1,121 @@
+"""The answer of a statistics run, and of a comparison of statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedprivacy.documents.answers import Query, Repeats, StatisticsCell
+from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
+from fedprivacy.report import words
+from fedprivacy.report.answers import cards
+from fedprivacy.report.blocks import Answer, Entry
+from fedprivacy.report.protection import Protected
+from fedprivacy.report.statistics import answers, figures
+
+ASKED = 3  # queries of a card
+NAMED = 2  # trust models of the sentence
+
+
+def of_run(document: StatisticsDocument, cells: Sequence[Protected]) -> Answer:
+    """The first answer with its interval, and against whom it is private.
+
+    Args:
+        document: The run.
+        cells: Its guarantees.
+    """
+    queries = [(query, *_published(query)) for query in document.queries]
+    lines = [Entry(f"{cards.brief(q.name)}: {value}", interval) for q, _, value, interval in queries[:ASKED]]
+    more = len(queries) - ASKED
+    note = f"And {words.counted(more, 'more answer')} below." if more > 0 else ""
+    shown = [
+        cards.cost(lines or [Entry("No query was answered")], f"{_NOISE} {note}".strip()),
+        cards.protected(cells),
+        cards.learned(cells),
+    ]
+    if not queries:
+        return cards.answer(f"No query was answered; {cards.against(cells)}.", "—", "no answer", cells, shown)
+    query, label, value, interval = queries[0]
+    name = cards.brief(query.name)
+    what = f"{name}, {label}" if label else name
+    sentence = f"The answer to {what} is {value}; {cards.against(cells)}."
+    return cards.answer(sentence, value, f"{what}{interval and f', {interval}'}", cells, shown)
+
+
+_NOISE = "The noise of privacy is in the intervals."
+
+
+def of_comparison(document: StatisticsComparison, cells: Sequence[Protected]) -> Answer:
+    """The error of the first query under each trust model at the strictest epsilon.
+
+    Args:
+        document: The comparison.
+        cells: Its guarantees.
+    """
+    query = next((q for q in document.questions if _errors(document, q.name, None)), None)
+    rest = [cards.protected(cells), cards.learned(cells)]
+    if query is None or not document.epsilons:
+        shown = [cards.cost([Entry("No error was measured")]), *rest]
+        return cards.answer("No cell with privacy has a result.", "—", "no error", cells, shown)
+    ends = list(dict.fromkeys([document.epsilons[0], document.epsilons[-1]]))
+    by_end = {epsilon: _errors(document, query.name, epsilon) for epsilon in ends}
+    lines = []
+    for trust in dict.fromkeys(trust for errors in by_end.values() for trust in errors):
+        each = (
+            f"{figures.error(errors[trust])} at epsilon {words.target(epsilon)}"
+            for epsilon, errors in by_end.items()
+            if trust in errors
+        )
+        lines.append(Entry(f"{words.trust(trust)}: error {words.listed(each)}"))
+    name, strictest = cards.brief(query.name), next((e for e in ends if by_end[e]), ends[0])
+    measure = query.measure or "error"
+    size = f", with {document.sizes[-1]:,} clients" if len(document.sizes) > 1 else ""
+    shown = [cards.cost(lines, f"Mean {measure} of {name}{size}."), *rest]
+    errors = dict(list(by_end[strictest].items())[:NAMED])
+    if not errors:
+        return cards.answer("No cell with privacy has a result.", "—", "no error", cells, shown)
+    shares = words.listed(
+        f"{figures.error(error)} under {words.trust(trust)}" for trust, error in errors.items()
+    )
+    trust, least = next(iter(errors.items()))
+    at = f"epsilon {words.target(strictest)}"
+    sentence = f"At {at} the mean error of {name} is {shares}."
+    label = f"mean error of {name} at {at}, under {words.trust(trust)}"
+    return cards.answer(sentence, figures.error(least), label, cells, shown)
+
+
+def _errors(document: StatisticsComparison, name: str, epsilon: float | None) -> dict[str, float]:
+    """The least error of a query under each trust model, for most clients; the smallest first.
+
+    Args:
+        document: The comparison.
+        name: Of the query.
+        epsilon: The budget; None for any.
+    """
+    most = document.sizes[-1] if document.sizes else None
+    errors: dict[str, float] = {}
+    for cell in document.cells:
+        error = _mean(cell, name)
+        private = cell.epsilon is not None and epsilon in (None, cell.epsilon)
+        if error is None or not private or cell.clients not in (None, most):
+            continue
+        errors[cell.trust] = min(error, errors.get(cell.trust, error))
+    return dict(sorted(errors.items(), key=lambda named: named[1]))
+
+
+def _mean(cell: StatisticsCell, name: str) -> float | None:
+    result: Repeats | None = cell.query(name)
+    return result.error.mean if result is not None and result.error is not None else None
+
+
+def _published(query: Query) -> tuple[str, str, str]:
+    """The label of a query's first or largest number, the number, and its interval."""
+    if query.kind in answers.CHOICES or isinstance(query.estimate, str):
+        return "chosen", cards.brief(figures.chosen(query.kind, query.estimate)), ""
+    known = [row for row in query.rows if row.estimate is not None]
+    if not known:
+        return "", cards.brief(figures.UNKNOWN), ""
+    row = known[0] if query.kind == "quantile" else max(known, key=lambda row: row.estimate or 0.0)
+    interval = (
+        f"{answers.confident(query)} {figures.interval(query.kind, row.interval)}" if row.interval else ""
+    )
+    return cards.brief(row.label), figures.estimate(query.kind, row), interval

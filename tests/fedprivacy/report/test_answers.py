@@ -1,0 +1,242 @@
+"""The answer that every page opens with: short, for every kind of document, above the picture."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pages import Page, poisoned, worded
+
+from fedprivacy import report
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.guarantees import certainty
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.report import PAGES, page_of, words
+from fedprivacy.report.answers import cards
+from fedprivacy.report.blocks import ANSWER_WORDS
+from fedprivacy.report.protection import Protected
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.loading import load
+from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.scenario.tune import TuneScenario
+from scenarios.authoring.catalogue import find
+from scenarios.experiments import comparison, statistics_comparison
+from scenarios.experiments.audit import audit
+from scenarios.experiments.erm_study import fit
+from scenarios.experiments.statistics_run import ask
+from scenarios.experiments.tuning import tune
+from scenarios.runner import run
+
+FIRST_SCREEN = 800  # pixels: what a window of 1280 x 800 shows at first
+LONGEST = 6000  # pixels of a page before anything is opened
+TRUSTS = {
+    "none": ("server.rounds=2", "privacy.trust=none"),
+    "central": ("server.rounds=2", "privacy.trust=central", "privacy.epsilon=2.0"),
+    "local": ("server.rounds=2", "privacy.trust=local", "sampling.name=all", "privacy.epsilon=8.0"),
+}
+KINDS = (
+    *(f"run-{trust}" for trust in TRUSTS),
+    *("compare", "statistics", "choice", "compare-statistics", "replay-bare", "replay-private"),
+    *("audit", "audit-local", "tune", "erm"),
+)
+QUESTIONS = [cards.COST, cards.WHO, cards.LEARNED]
+
+
+@pytest.fixture(scope="module")
+def answered(
+    tmp_path_factory: pytest.TempPathFactory, make_scenario: Any, make_statistics: Any, documents: Any
+) -> dict[str, dict[str, Any]]:
+    """A real document of each kind, some of several trust models."""
+    out = tmp_path_factory.mktemp("answered")
+    few = 'compare={trusts=["none", "central", "local"], epsilons=[1.0, 8.0], seeds=[1, 2]}'
+    grid = 'tune={method="public", grid={server={learning_rate=[0.01, 0.1]}}}'
+    survey = load(
+        find("star-wars-survey"), ["data.clients=200", "compare.clients=[50, 200]", "compare.repeats=3"]
+    )
+    disease, tuned = (
+        load(find("common-disease"), ["data.clients=500"]),
+        load(find("tuned"), [grid, "server.rounds=2"]),
+    )
+    assert isinstance(survey, Statistics)
+    assert isinstance(disease, Statistics)
+    assert isinstance(tuned, TuneScenario)
+    erm = load(find("private-erm"), ["data.records=400", "study.repeats=3", "study.records=[200, 400]"])
+    audited = [Scenario.from_text(make_scenario(*TRUSTS[trust]).to_toml()) for trust in ("central", "local")]
+    return {
+        **{f"run-{trust}": run(make_scenario(*changes), out) for trust, changes in TRUSTS.items()},
+        "compare": comparison.compare(make_scenario("server.rounds=2", few), out, workers=1),
+        "statistics": ask(make_statistics("privacy.trust=local"), out),
+        "choice": ask(disease, out),
+        "compare-statistics": statistics_comparison.compare(survey, out, workers=1),
+        "replay-bare": documents["bare"],
+        "replay-private": documents["private"],
+        "audit": audit(audited[0], out, canaries=50),
+        "audit-local": audit(audited[1], out, canaries=50),
+        "tune": tune(tuned, out, workers=1),
+        "erm": fit(erm, out),
+    }
+
+
+def test_every_kind_is_here(answered: dict[str, dict[str, Any]]) -> None:
+    assert {document["kind"] for document in answered.values()} == set(PAGES)
+    assert set(answered) == set(KINDS)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_page_opens_with_one_short_sentence_and_one_number(answered: Any, name: str) -> None:
+    answer = page_of(answered[name]).answer
+    assert len(answer.sentence.split()) <= ANSWER_WORDS == 30
+    assert answer.sentence.endswith(".")
+    assert "…" not in answer.sentence  # nothing of a real one is cut
+    assert re.search(r"\d", answer.value) or answer.value in answer.sentence
+    html = worded(answered[name]).html
+    first = min(
+        html.index(mark) for mark in ("<figure", "<table", "<section", 'class="finding"') if mark in html
+    )
+    assert html.index("<h1>") < html.index('class="focus"') < html.index(cards.LEARNED) < first
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_three_questions_are_answered_with_a_line_for_each_observer(answered: Any, name: str) -> None:
+    page = page_of(answered[name])
+    assert [card.question for card in page.answer.cards] == QUESTIONS
+    assert all(card.lines and len(card.lines) <= 8 for card in page.answer.cards)
+    # Of attacks only the attacking observers are in question, though the ledgers know the others.
+    known = answered[name].get("attacks", answered[name])
+    stated = re.findall(r"'observer': '(\w+)', 'trust'", str(known))
+    who = page.answer.cards[1].lines
+    observed = {words.capital(f"from {words.observer(observer)}") for observer in stated}
+    assert {line.text.partition(":")[0] for line in who} == observed
+    assert all(line.tone in certainty.WORDS for line in who)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_long_and_hostile_names_leave_the_sentence_short(answered: Any, name: str) -> None:
+    hostile = poisoned(answered[name])
+    answer = page_of(hostile).answer
+    assert len(answer.sentence.split()) <= ANSWER_WORDS
+    assert len(answer.sentence) <= 400
+
+
+def test_the_figures_are_those_of_the_documents(answered: Any) -> None:
+    central = answered["run-central"]
+    answer = page_of(central).answer
+    assert answer.value == f"{100 * central['final']['accuracy']:.1f} %"
+    assert (
+        "epsilon 2 against other participants and outsiders, no guarantee against the server"
+        in answer.sentence
+    )
+    assert page_of(answered["run-none"]).answer.sentence.endswith("nobody has a guarantee.")
+    compared = page_of(answered["compare"]).answer
+    means = {
+        (c["trust"], c["epsilon"]): round(100 * c["accuracy"]["mean"], 1)
+        for c in answered["compare"]["cells"]
+    }
+    costs = {t: means["none", None] - means[t, 1.0] for t in ("central", "local")}
+    assert compared.value == f"{min(costs.values()):.1f} points".replace("-", "−")
+    for cost in costs.values():
+        assert f"{cost:.1f}".replace("-", "−") in compared.sentence
+    lines = [line.text for line in compared.cards[1].lines]
+    assert lines[0] == "From the server: epsilon\u00a01 to 8"
+    assert compared.cards[1].lines[0].note == "Moderate at 1, rules out little at 8; Local only"
+
+
+def test_of_what_is_missing_the_answer_says_so(answered: Any) -> None:
+    none = {**answered["run-none"], "rounds": [], "final": {"accuracy": None, "loss": None}}
+    assert page_of(none).answer.sentence == "No round was evaluated; nobody has a guarantee."
+    for name, words_ in [("compare", "No cell has a result."), ("erm", "No estimate was made.")]:
+        assert page_of({**answered[name], "cells": [], "status": "interrupted"}).answer.sentence == words_
+    empty = {**answered["replay-bare"], "attacks": [], "status": "interrupted"}
+    assert page_of(empty).answer.sentence == "No attack was completed."
+
+
+def test_a_line_is_as_weak_as_its_weakest_guarantee_and_never_green_for_epsilon_8() -> None:
+    def held(observer: str, epsilon: float | None) -> Guarantee:
+        return Guarantee(
+            observer=observer, epsilon=epsilon, delta=1e-5, unit="client", adjacency="replace-one"
+        )
+
+    cell = Protected(Arm("local"), None, [held("server", 8.0), held("outsider", 0.3)])
+    lines = cards.protected([cell]).lines
+    assert [(line.text, line.tone) for line in lines] == [
+        ("From the server: epsilon\u00a08, rules out little", "little"),
+        ("From outsiders: epsilon\u00a00.3, strong", "strong"),
+    ]
+    learned = cards.learned([cell]).lines
+    assert [line.text for line in learned] == [
+        "Right in at most 57.5 % of guesses",
+        "Right in at most 99.97 % of guesses",
+    ]
+    swept = [Protected(Arm("local"), e, [held("server", e)]) for e in (0.1, 1.0, 8.0)]
+    assert [line.tone for line in cards.protected(swept).lines] == ["little"]
+    bare = [Protected(Arm("none"), None, [held("server", None)])]
+    assert [line.tone for line in cards.protected(bare).lines] == ["none"]
+    assert cards.learned(bare).lines[0].text == "Possibly everything"
+
+
+def test_only_who_is_protected_is_open_beside_the_main_picture(answered: Any) -> None:
+    for name, document in answered.items():
+        unfolded = [section.id for section in page_of(document).sections if not section.folded]
+        assert "guarantees" in unfolded, name
+        assert len(unfolded) <= 2, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_the_answer_is_on_the_first_screen_and_the_page_is_short(
+    answered: Any, browser: Any, name: str, tmp_path: Path
+) -> None:
+    path = report.write(answered[name], tmp_path)
+    browser.open(path, 1280)
+    assert (
+        browser.evaluate("document.getElementById('answer').getBoundingClientRect().bottom") <= FIRST_SCREEN
+    )
+    assert browser.evaluate("document.documentElement.scrollHeight") <= LONGEST
+    assert browser.evaluate("document.querySelector('.aside').checkVisibility()")
+    browser.open(path, 390)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+    assert not browser.evaluate("document.querySelector('.aside').checkVisibility()")
+    assert browser.evaluate("document.querySelector('.contents summary').checkVisibility()")
+
+
+@pytest.mark.slow
+def test_a_link_of_the_contents_opens_its_fold_and_the_keyboard_reaches_every_fold(
+    answered: Any, browser: Any, tmp_path: Path
+) -> None:
+    path = report.write(answered["compare"], tmp_path)
+    for section in ("settings", "operator-only"):
+        browser.open(path, 1280)
+        shown = f"document.getElementById('{section}').checkVisibility()"
+        assert not browser.evaluate(shown)
+        browser.evaluate(f"document.querySelector('.aside a[href=\"#{section}\"]').click()")
+        assert browser.evaluate(shown)
+    browser.open(path, 1280)
+    folds = "[...document.querySelectorAll('summary')].filter(e => e.checkVisibility())"
+    browser.evaluate("document.querySelectorAll('summary').forEach((e, i) => { e.dataset.fold = i; })")
+    wanted = set(browser.evaluate(f"{folds}.map(e => e.dataset.fold)"))
+    reached = set()
+    for _ in range(100):
+        for kind in ("keyDown", "keyUp"):
+            key = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
+            browser.call("Input.dispatchKeyEvent", type=kind, **key)
+        reached.add(browser.evaluate("document.activeElement.dataset.fold || ''"))
+    assert wanted <= reached
+    assert wanted
+
+
+def test_both_tables_of_contents_have_every_section(answered: Any) -> None:
+    page = Page(report.render(answered["run-central"]))
+    linked = [link["href"].removeprefix("#") for link in page.all("a")]
+    sections = [section["id"] for section in page.all("section")]
+    assert len(sections) > 3
+    for section in sections:
+        assert linked.count(section) >= 2
+
+
+def test_examples_in_docstrings_are_true() -> None:
+    results = doctest.testmod(cards)
+    assert results.attempted
+    assert not results.failed
