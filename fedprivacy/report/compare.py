@@ -102,8 +102,9 @@ def _picture(document: CompareDocument) -> Picture | None:
     """Accuracy against epsilon, a line for each arm; without privacy a level with its band."""
     series: list[Series] = []
     levels: list[Reference] = []
+    drawn = looks.arms(document.arms)
     for arm in document.arms:
-        look, label = looks.look(arm), names.arm(arm)
+        look, label = drawn[arm], names.arm(arm)
         reach = words.reach(document.guarantees(arm))
         if len(document.arms) > ROOM and arm.place:
             reach = ""  # the first arm of its trust model has it in its label

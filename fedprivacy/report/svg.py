@@ -26,10 +26,12 @@ from matplotlib.figure import Figure
 INK, MUTED, GRID, PAPER = "#010101", "#020202", "#030303", "#040404"
 NONE, CENTRAL, LOCAL, DISTRIBUTED = "#050505", "#060606", "#070707", "#080808"
 SECOND, THIRD, FOURTH, FIFTH = "#090909", "#0a0a0a", "#0b0b0b", "#0c0c0c"
+SIXTH, SEVENTH, EIGHTH, NINTH = "#0d0d0d", "#0e0e0e", "#0f0f0f", "#101010"
 _VARIABLES = {
     INK: "--ink", MUTED: "--muted", GRID: "--grid", PAPER: "--paper",
     NONE: "--none", CENTRAL: "--central", LOCAL: "--local", DISTRIBUTED: "--distributed",
     SECOND: "--second", THIRD: "--third", FOURTH: "--fourth", FIFTH: "--fifth",
+    SIXTH: "--sixth", SEVENTH: "--seventh", EIGHTH: "--eighth", NINTH: "--ninth",
 }  # fmt: skip
 
 _COLOURED = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")  # of an artist

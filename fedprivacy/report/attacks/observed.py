@@ -15,7 +15,7 @@ from fedprivacy.report.charts.looks import Look
 
 SPREAD = 30  # from the first last round to the last one so many times as late: a logarithmic axis
 ATTACK: Look = (svg.LOCAL, "o", "")
-MODEL: Look = (svg.INK, "s", "--")
+MODEL: Look = (svg.INK, "^", "-.")
 OBSERVED = "The attack; to its left the rounds that it observed"
 Points = Sequence[tuple[Attack, Observed, Measure]]
 

@@ -22,7 +22,7 @@ GRID = np.geomspace(FLOOR, 1.0, 121)
 READ_AT = (0.01, 0.1, 0.5)  # false alarms at which a curve is read in words
 ATTACK: Look = (svg.LOCAL, "", "-")
 BOUND: Look = (svg.CENTRAL, "", (0, (6, 2)))
-GUESSING: Look = (svg.MUTED, "", "-")
+GUESSING: Look = (svg.MUTED, "", (0, (1, 2)))
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,9 @@ def _panel(document: StatisticsComparison, query: Repeats, epsilon: float | None
     rows = exact.rows if exact else []
     longest = max([rows, *(answer.rows for answer in by_arm.values())], key=len)
     places = drawn_places(query.kind, rows if len(rows) == len(longest) else longest, DRAWN)
+    drawn = looks.arms(document.arms)
     columns = [
-        dots.Column(looks.look(arm), names.arm(arm), dict(enumerate(answer.rows)))
+        dots.Column(drawn[arm], names.arm(arm), dict(enumerate(answer.rows)))
         for arm, answer in by_arm.items()
     ]
     if any(row.estimate is not None for row in rows):

@@ -110,18 +110,20 @@ def _panel(document: StatisticsComparison, query: Repeats) -> Lines | None:
     most = _epsilons_drawn(document)
     epsilons = common.spaced(document.epsilons, most) if over and most > 1 else document.epsilons[-1:]
     series = []
-    for arm in _noisy(document):
-        color, marker, line = looks.look(arm)
+    arms, looks_of_arms = _noisy(document), looks.arms(document.arms)
+    several = iter(looks.series(len(arms) * len(epsilons)))
+    for arm in arms:
         if not over:
             points = [_point(document, cell, query.name, cell.epsilon) for cell in document.of(arm)]
-            series.append(Series((color, marker, line), names.arm(arm), tuple(p for p in points if p)))
+            series.append(Series(looks_of_arms[arm], names.arm(arm), tuple(p for p in points if p)))
             continue
-        for epsilon, (_, dashes) in zip(epsilons, looks.SHADES, strict=False):
+        for epsilon in epsilons:
+            look = next(several) if len(epsilons) > 1 else looks_of_arms[arm]
             cells = document.of(arm, epsilon=epsilon)
             points = [_point(document, cell, query.name, cell.clients) for cell in cells]
             label = f"{names.arm(arm)}, epsilon {words.number(epsilon)}"
             label += _fitted(document, arm, query, epsilon)
-            series.append(Series((color, marker, dashes), label, tuple(p for p in points if p)))
+            series.append(Series(look, label, tuple(p for p in points if p)))
     drawn = tuple(line for line in series if line.points)
     if not drawn:
         return None
@@ -218,7 +220,7 @@ def _some_error(document: StatisticsComparison, arm: Arm, name: str) -> bool:
 
 def _epsilons_drawn(document: StatisticsComparison) -> int:
     """The number of epsilons with a line in each arm."""
-    return max(1, min(len(looks.SHADES), LINES // max(1, len(_noisy(document)))))
+    return max(1, min(looks.EPSILONS, LINES // max(1, len(_noisy(document)))))
 
 
 def _table(document: StatisticsComparison, queries: Sequence[Repeats]) -> Table:

@@ -399,13 +399,6 @@ def test_of_names_that_would_touch_the_first_and_the_last_stay() -> None:
     assert thinned([], 8.0) == []
 
 
-def test_looks_of_many_series_differ_by_colour_or_shape_and_neighbours_by_both() -> None:
-    every = looks.series(20)
-    assert len(set(map(str, every))) == len(every)
-    for one, other in pairwise(every):
-        assert all(one[part] != other[part] for part in range(3))
-
-
 def test_a_legend_has_one_entry_for_each_label() -> None:
     keys = [Key("a", looks.LOOKS["central"]), Key("a", looks.LOOKS["local"]), Key("", looks.LOOKS["local"])]
     labels, samples, tall = legend(keys, 400.0)
