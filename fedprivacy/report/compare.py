@@ -140,9 +140,7 @@ def _picture(document: CompareDocument) -> Picture | None:
     return Chart(
         "frontier",
         "Line chart of accuracy against epsilon",
-        measured
-        + (f" Bars and band: {document.interval}." if document.interval and bars else "")
-        + words.cut_axis(shown[0]),
+        measured + (f" Bars and band: {document.interval}." if document.interval and bars else ""),
         (panel,),
         terms=f"At {epsilon_terms or 'no guarantee'}.",
         tables=(_figures(document),),

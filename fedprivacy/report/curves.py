@@ -10,6 +10,7 @@ from fedprivacy.report import common, learning, names, words
 from fedprivacy.report.blocks import Section, Table
 from fedprivacy.report.charts import Chart, Lines, Series, looks
 from fedprivacy.report.charts.looks import Look
+from fedprivacy.report.charts.spacing import spaced
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
@@ -21,7 +22,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         cells = [cell for cell in document.of(arm) if cell.curve]
         if not cells:
             continue
-        arms.append((arm, common.spaced(cells, looks.EPSILONS)))
+        arms.append((arm, spaced(cells, looks.EPSILONS)))
         tables.append(_table(f"{names.arm(arm)}: accuracy by round, {document.averaged}.{epsilon}", cells))
     if not arms:
         return []
@@ -34,7 +35,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     chart = Chart(
         "curves",
         "Line charts of accuracy by round, one for each line of the picture above",
-        caption + epsilon + words.cut_axis(looks.accuracy_range(values)[0]),
+        caption + epsilon,
         tuple(_panels(document, arms, values)),
         tables=tuple(tables),
     )

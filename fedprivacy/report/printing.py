@@ -20,7 +20,7 @@ from fedprivacy.documents.run import RunDocument
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.io.escape import printable
-from fedprivacy.report import audit, compare, run, tune
+from fedprivacy.report import audit, compare, downloads, run, tune
 from fedprivacy.report.attacks import run as run_attacks
 from fedprivacy.report.blocks import Page, Section
 from fedprivacy.report.estimates import page as estimates
@@ -75,5 +75,6 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["links"] = downloads.links
     environment.globals["css"] = Markup((_HERE / "page.css").read_text(encoding="utf-8"))
     return environment

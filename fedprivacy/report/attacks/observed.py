@@ -10,7 +10,7 @@ from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import learning, svg, words
 from fedprivacy.report.attacks import figures, levels, price
 from fedprivacy.report.blocks import Block, Details, Entry, Picture, Section, Table, Text, Value
-from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series, looks
+from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series
 from fedprivacy.report.charts.looks import Look
 
 SPREAD = 30  # from the first last round to the last one so many times as late: a logarithmic axis
@@ -92,7 +92,6 @@ def _picture(document: ReplayDocument, points: Points, name: str) -> Picture:
         "right about 50 % (thin line)."
         + (" The dashed blue line is the most that the guarantee allows." if bounded else "")
         + (" Beside it the accuracy on held-out records of the attacked model at that time." if known else "")
-        + (words.cut_axis(looks.accuracy_range(known)[0]) if known else "")
     )
     rows = [
         (

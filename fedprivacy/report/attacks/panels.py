@@ -9,6 +9,7 @@ from fedprivacy.report.attacks import figures, levels, panel
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
 from fedprivacy.report.charts import Chart
 from fedprivacy.report.charts.roc import allowed, averaged
+from fedprivacy.report.charts.spacing import spaced
 
 READ_AT = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 HOW_TO_READ = (
@@ -67,7 +68,7 @@ def followed(document: ReplayDocument) -> list[Attack]:
         same = sorted(
             (attack for attack in group if attack.name == name), key=lambda a: document.levels.index(a.level)
         )
-        shown += common.spaced(same, max(2, MOST // len(document.seats)))
+        shown += spaced(same, max(2, MOST // len(document.seats)))
     return shown
 
 

@@ -9,7 +9,7 @@ from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, levels, price
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
-from fedprivacy.report.charts import Chart, looks
+from fedprivacy.report.charts import Chart
 
 HOW_TO_READ = (
     "Above: AUC of each attack with its 95 % interval at each level of privacy; guessing gives 0.5 (thin "
@@ -80,12 +80,10 @@ def _picture(document: ReplayDocument, seat: str, name: str) -> Picture:
     )
     bare = [levels.at(level) for level in document.levels if not isinstance(level, float)]
     aside = f" The grey field is {words.listed(bare, 'or')}." if bare else ""
-    accuracies = [y for paid, _, _ in price.paid_lines(lines) for y in paid.values()]
-    cut = words.cut_axis(looks.accuracy_range(accuracies)[0]) if accuracies else ""
     return Chart(
         name,
         "Two charts below each other: AUC of attacks, and accuracy of the model, by epsilon",
-        f"From the seat of {figures.seat(seat)}. {HOW_TO_READ}{aside}{cut} {bound} {terms}",
+        f"From the seat of {figures.seat(seat)}. {HOW_TO_READ}{aside} {bound} {terms}",
         price.panels(document.levels, lines),
         stacked=True,
         tables=(_table(document, seat, terms),),

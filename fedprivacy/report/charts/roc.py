@@ -14,11 +14,14 @@ from fedprivacy.report.blocks import Table
 from fedprivacy.report.charts.axis import Axis, percent
 from fedprivacy.report.charts.lines import Lines
 from fedprivacy.report.charts.looks import Look
+from fedprivacy.report.charts.panel import Box
 from fedprivacy.report.charts.series import Band, Point, Series
+from fedprivacy.report.charts.spots import Spot
 
 FLOOR = 1e-3  # where both axes begin
 STEPS = 6  # points of a straight part, which is bent on logarithmic axes
 GRID = np.geomspace(FLOOR, 1.0, 121)
+HOVERED = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # where it shows values
 READ_AT = (0.01, 0.1, 0.5)  # false alarms at which a curve is read in words
 ATTACK: Look = (svg.LOCAL, "", "-")
 BOUND: Look = (svg.CENTRAL, "", (0, (6, 2)))
@@ -46,6 +49,17 @@ class Roc(Lines):
             allowed_here = f", allowed {percent(allowed(self.bound, rate))}" if self.bound else ""
             parts.append(f"at {percent(rate)}: {percent(averaged(self.curves, rate))}{allowed_here}")
         return f"{self.y.label} at false alarms (FPR): {'; '.join(parts)}."
+
+    def spots(self, box: Box) -> list[Spot]:
+        """The attack and its bound, read at some rates of false alarms."""
+        spots = []
+        for rate in (rate for rate in HOVERED if rate >= self.blind):
+            values = [(self.series[0].label, averaged(self.curves, rate))]
+            values += [("Allowed at most", allowed(self.bound, rate))] if self.bound else []
+            for name, share in values:
+                text = f"{name}: TPR {percent(share)} at FPR {percent(rate)}"
+                spots.append(Spot(self._over(rate, box), self._down(max(share, FLOOR), box), text))
+        return spots
 
     def table(self, caption: str) -> Table:
         """The curve, read at some rates of false alarms."""

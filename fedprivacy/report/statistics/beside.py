@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from fedprivacy.documents.answers import Answer, Repeats, Row
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.statistics import StatisticsComparison
-from fedprivacy.report import common, names, words
+from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Details, Group, Picture, Section, Table, Value
 from fedprivacy.report.charts import Chart, Dots, looks
+from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.statistics import dots, figures
 from fedprivacy.report.statistics.answers import CHOICES, DRAWN, LISTED, drawn_places, only
 from fedprivacy.statistics.comparison import SHOWN
@@ -35,7 +36,7 @@ def of_comparison(document: StatisticsComparison) -> list[Section]:
             blocks.append(_picture(document, group, panels, epsilon, f"answers-{place}"))
     if not blocks:
         return []
-    others = common.spaced(document.epsilons[:-1], OTHERS)
+    others = spaced(document.epsilons[:-1], OTHERS)
     blocks += [
         Details(
             f"The answers at epsilon {words.number(cell)}",

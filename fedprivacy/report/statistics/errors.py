@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from fedprivacy.documents.answers import HUGE, Repeats, Slope, StatisticsCell
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.statistics import StatisticsComparison
-from fedprivacy.report import common, names, words
+from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Group, Picture, Section, Table, Text, Value
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
 from fedprivacy.report.charts.axis import at_data, percent
+from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.statistics import figures
 from fedprivacy.report.statistics.answers import CHOICES
 
@@ -108,7 +109,7 @@ def _panel(document: StatisticsComparison, query: Repeats) -> Lines | None:
     """A line for each arm over epsilon, or for each arm and epsilon over the number of clients."""
     over = _over_clients(document)
     most = _epsilons_drawn(document)
-    epsilons = common.spaced(document.epsilons, most) if over and most > 1 else document.epsilons[-1:]
+    epsilons = spaced(document.epsilons, most) if over and most > 1 else document.epsilons[-1:]
     series = []
     arms, looks_of_arms = _noisy(document), looks.arms(document.arms)
     several = iter(looks.series(len(arms) * len(epsilons)))

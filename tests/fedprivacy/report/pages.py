@@ -36,8 +36,8 @@ OPENED = "document.querySelectorAll('details').forEach(folded => { folded.open =
 MEASURE = """(() => {
 const box = e => e.getBoundingClientRect();
 const drawn = [...document.querySelectorAll("svg")].filter(e => box(e).width > 0);
-const cut = drawn.flatMap(e => [...e.querySelectorAll("text")].filter(t => box(t).right > box(e).right + 1
-  || box(t).left < box(e).left - 1 || box(t).bottom > box(e).bottom + 1).map(t => t.textContent));
+const cut = drawn.flatMap(e => [...e.querySelectorAll("text")].filter(t => box(t).width > 0 && (box(t).right > box(e).right + 1
+  || box(t).left < box(e).left - 1 || box(t).bottom > box(e).bottom + 1)).map(t => t.textContent));
 const parts = color => color.match(/[\\d.]+/g).map(Number);
 const light = color => { const [r, g, b] = parts(color).map(p => p / 255)
   .map(p => p <= 0.04045 ? p / 12.92 : ((p + 0.055) / 1.055) ** 2.4); return 0.2126*r + 0.7152*g + 0.0722*b; };
@@ -128,8 +128,8 @@ class Undrawn:
     def draw(self, *, narrow: bool) -> str:
         return ""
 
-    def save(self, path: Path) -> None:
-        raise AssertionError("nothing is drawn")
+    def saved(self, kind: str) -> bytes:
+        return b""
 
 
 def _undrawn(blocks: Sequence[Block | Details]) -> list[Any]:
