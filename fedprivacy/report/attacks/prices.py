@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fedprivacy.documents.attack import Attack
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
-from fedprivacy.report.attacks import figures, levels, price
+from fedprivacy.report.attacks import figures, headline, levels, price
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
 from fedprivacy.report.charts import Chart
 
@@ -97,14 +97,14 @@ def _by_level(document: ReplayDocument, seat: str) -> list[list[Attack]]:
 def _table(document: ReplayDocument, seat: str, terms: str) -> Table:
     rows = []
     for attack in (attack for group in _by_level(document, seat) for attack in group):
-        rate = attack.tpr_at_fpr.get("0.01")
+        rate = headline.telling(attack.tpr_at_fpr.get("0.01"))
         rows.append(
             (
                 words.capital(levels.name(attack.level)),
                 attack.name,
                 f"{figures.share(attack.auc.value)} ({figures.ends(attack.auc)})",
                 figures.at_most(attack.bound.auc),
-                figures.TOO_FEW if rate is None else figures.percent(rate.value),
+                headline.SHORT if rate is None else figures.percent(rate.value),
                 figures.at_most(figures.allowed(attack.bound, "0.01"), rate=True),
                 words.accuracy(attack.model_accuracy.before),
             )

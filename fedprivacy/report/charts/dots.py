@@ -35,12 +35,14 @@ class Row:
         note: More about it, where there is room.
         heading: Whether it heads rows and has no marks.
         says: Its name in sentences and tables, where it is longer there.
+        value: The text at its right end in place of its value.
     """
 
     label: str
     note: str = ""
     heading: bool = False
     says: str = ""
+    value: str = ""
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,7 @@ class Dots:
         if not self.values:
             return {}
         return {
-            round(point.y): (self.x.text(point.x), series.look[0])
+            (row := round(point.y)): (self.rows[row].value or self.x.text(point.x), series.look[0])
             for series in reversed(self.series)
             if series.look[1] != UPRIGHT
             for point in series.points
