@@ -1,4 +1,4 @@
-"""How many targets an attack's figures need: when an interval tells nothing, and how many more would do."""
+"""When an attack's interval tells nothing, and how many targets would do."""
 
 from __future__ import annotations
 

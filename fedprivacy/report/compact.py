@@ -1,4 +1,4 @@
-"""Makes the SVG of a drawing short: matplotlib's has names, comments, line breaks and digits nobody sees."""
+"""Makes the SVG of a drawing short: without names, comments and digits that nobody sees."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compact(body: str) -> str:
     return body
 
 
-def _shorter(found: re.Match[str]) -> str:
-    name, value = found.groups()
+def _shorter(attribute: re.Match[str]) -> str:
+    name, value = attribute.groups()
     value = _DIGITS.sub(lambda digits: digits.group(1).rstrip("0").rstrip("."), value)
     return f'{name}="{" ".join(value.split())}"'

@@ -147,7 +147,7 @@ def _light() -> Mapping[str, str]:
 def alone(drawing: str) -> str:
     """An `<svg>` element of a page as a file by itself: on white, in the light colours of the page."""
     colours = {_VARIABLES[placeholder]: colour for placeholder, colour in _light().items()}
-    drawing = re.sub(r"var\((--[a-z]+)\)", lambda found: colours[found.group(1)], drawing)
+    drawing = re.sub(r"var\((--[a-z]+)\)", lambda variable: colours[variable.group(1)], drawing)
     width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)"', drawing)[:2])
     box = f'viewBox="{-MARGIN:g} {-MARGIN:g} {width + 2 * MARGIN:g} {height + 2 * MARGIN:g}"'
     drawing = re.sub(

@@ -1,4 +1,4 @@
-"""One attack: its ROC curve beside its bound, and the scores of members and non-members."""
+"""One attack: the scores of members and non-members, and where its curve says nothing."""
 
 from __future__ import annotations
 
@@ -7,15 +7,9 @@ from collections.abc import Sequence
 from fedprivacy.documents.attack import Attack
 from fedprivacy.documents.attack import Histogram as Scores
 from fedprivacy.report import svg, words
-from fedprivacy.report.charts import Axis, Bars, Histogram, Roc, roc
+from fedprivacy.report.charts import Axis, Bars, Histogram
 
 PER_RATE = 5  # the fewest expected false alarms for which a TPR is reported
-
-
-def panels(attack: Attack) -> tuple[Roc | Histogram, ...]:
-    """The ROC curve on logarithmic axes, and the scores of both kinds beside it, as far as they are known."""
-    curves = (roc(attack.roc, attack.bound.curve, blind_below(attack)),) if attack.roc else ()
-    return (*curves, *histogram(attack))
 
 
 def histogram(attack: Attack) -> tuple[Histogram, ...]:

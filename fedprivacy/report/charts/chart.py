@@ -124,7 +124,7 @@ class Chart:
             axes.tick_params(labelbottom=False, labelleft=False)
             placed.panel.paint(axes, box)
             for scale in placed.panel.scales:
-                scales.paint(drawn, scale, box)
+                scales.paint(drawn, scale, box.left, box.bottom)
         for sample in layout.samples:
             legend.paint(drawn, sample)
         for label in layout.labels:

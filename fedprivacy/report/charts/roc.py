@@ -88,8 +88,7 @@ def roc(curves: Sequence[Curve], bound: Curve | None, blind: float) -> Roc:
         series += [Series(ATTACK, "Each run", _points(curve), width=0.9) for curve in curves]
     if bound is not None:
         series.append(Series(BOUND, "The most that the guarantee allows", _points(bound)))
-    guessing = "Guessing" + ("" if bound else "; no guarantee, so no bound")
-    series.append(Series(GUESSING, guessing, (Point(FLOOR, FLOOR), Point(1.0, 1.0)), width=1.0))
+    series.append(Series(GUESSING, "Guessing", (Point(FLOOR, FLOOR), Point(1.0, 1.0)), width=1.0))
     blind = min(1.0, blind)
     rates = {rate: f"{words.number(100 * rate)} %" for rate in (FLOOR, 0.01, 0.1, 1.0)}
     return Roc(

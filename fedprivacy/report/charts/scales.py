@@ -5,16 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fedprivacy.report import svg
 from fedprivacy.report.charts.axis import Axis
-
-if TYPE_CHECKING:
-    from fedprivacy.report.charts.panel import Box
 
 SEVERAL = 2  # cut axes that are named one by one; of more there is one sentence
 # A zigzag on the axis, in pixels from its beginning: along it, and across it.
@@ -73,13 +69,13 @@ def sentences(scales: Iterable[Scale]) -> list[str]:
     return [*cut, *(log if len(log) <= SEVERAL else ["Axes that say so are logarithmic."])]
 
 
-def paint(drawn: Figure, scale: Scale, box: Box) -> None:
-    """Draws the break mark at the beginning of a cut axis."""
+def paint(drawn: Figure, scale: Scale, left: float, bottom: float) -> None:
+    """Draws the break mark at the beginning of a cut axis: the lower left corner of the axes, in pixels."""
     if not scale.cut:
         return
     wide, tall = drawn.get_size_inches() * 72
     places = [
-        (box.left + across, box.bottom - along) if scale.upright else (box.left + along, box.bottom + across)
+        (left + across, bottom - along) if scale.upright else (left + along, bottom + across)
         for along, across in BREAK
     ]
     x, y = [x / wide for x, _ in places], [1 - y / tall for _, y in places]

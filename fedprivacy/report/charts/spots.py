@@ -1,4 +1,4 @@
-"""Values of marks on hover and on keyboard focus, without a script: a title, and a text shown on focus."""
+"""Values of marks on hover and on keyboard focus, without a script."""
 
 from __future__ import annotations
 

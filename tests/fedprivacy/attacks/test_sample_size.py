@@ -20,14 +20,14 @@ def test_the_width_is_that_of_clopper_and_pearson(hits: int, trials: int) -> Non
 
 @pytest.mark.parametrize("widest", [0.5, 0.3, 0.2])
 def test_members_needed_is_the_smallest_number_of_whom_every_share_is_known(widest: float) -> None:
-    found = next(n for n in range(1, 400) if max(exact(hits, n) for hits in range(n + 1)) <= widest)
-    assert members_needed(widest) == found
+    smallest = next(n for n in range(1, 400) if max(exact(hits, n) for hits in range(n + 1)) <= widest)
+    assert members_needed(widest) == smallest
 
 
 @pytest.mark.parametrize("fpr", [0.1, 0.05])
 def test_nonmembers_needed_is_the_smallest_number_that_shows_the_rate(fpr: float) -> None:
-    found = next(n for n in range(round(1 / fpr), 5000) if exact(int(fpr * n + 1e-9), n) <= fpr)
-    assert nonmembers_needed(fpr) == found
+    smallest = next(n for n in range(round(1 / fpr), 5000) if exact(int(fpr * n + 1e-9), n) <= fpr)
+    assert nonmembers_needed(fpr) == smallest
     assert nonmembers_needed(0.01) > nonmembers_needed(fpr)
 
 
