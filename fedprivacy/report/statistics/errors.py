@@ -15,7 +15,7 @@ from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.statistics import figures
 from fedprivacy.report.statistics.answers import CHOICES
 
-TOGETHER = 2  # queries of the picture on top; the others have one of their own
+TOGETHER = 6  # queries of a picture, as small panels; more queries have another
 LINES = 10  # the most lines that one panel can distinguish
 SIMULATED = "True values are known to this simulation alone; no guarantee covers those who see errors."
 LAWS = (
@@ -178,7 +178,6 @@ def _picture(document: StatisticsComparison, queries: Sequence[Repeats], name: s
         f"Line charts of errors against {over}",
         _caption(document, panels, epsilon_terms) + _never_off(document, queries),
         panels,
-        stacked=True,
         terms=f"At {epsilon_terms or 'no guarantee'}.",
         tables=(_table(document, queries),),
     ).picture
