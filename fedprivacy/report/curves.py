@@ -47,7 +47,7 @@ def _panels(
 ) -> list[Lines]:
     """A panel for each arm; an epsilon looks the same in all of them."""
     names_of_cells = dict.fromkeys(_name(cell) for _, cells in arms for cell in cells)
-    of_epsilons = dict(zip(names_of_cells, looks.series(len(names_of_cells)), strict=True))
+    of_epsilons = dict(zip(names_of_cells, looks.others(len(names_of_cells)), strict=True))
     titled = looks.arms(document.arms)
     return [_panel(arm, cells, values, titled[arm][0], of_epsilons) for arm, cells in arms]
 

@@ -55,6 +55,11 @@ def arms(every: Sequence[Arm]) -> dict[Arm, Look]:
     return looks_of_arms
 
 
+def others(count: int) -> list[Look]:
+    """Looks of so many series without the colour of a trust model, such as epsilons."""
+    return [MORE[place % len(MORE)] for place in range(count)]
+
+
 def series(count: int) -> list[Look]:
     """Looks of so many series that are no arms; beyond the last colour each comes with another marker."""
     none, _, dashes = LOOKS["none"]

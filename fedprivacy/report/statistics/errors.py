@@ -112,14 +112,15 @@ def _panel(document: StatisticsComparison, query: Repeats) -> Lines | None:
     epsilons = spaced(document.epsilons, most) if over and most > 1 else document.epsilons[-1:]
     series = []
     arms, looks_of_arms = _noisy(document), looks.arms(document.arms)
-    several = iter(looks.series(len(arms) * len(epsilons)))
+    free = [look for look in looks.others(len(looks.MORE)) if look not in looks_of_arms.values()]
+    rest = iter(free * LINES)
     for arm in arms:
         if not over:
             points = [_point(document, cell, query.name, cell.epsilon) for cell in document.of(arm)]
             series.append(Series(looks_of_arms[arm], names.arm(arm), tuple(p for p in points if p)))
             continue
         for epsilon in epsilons:
-            look = next(several) if len(epsilons) > 1 else looks_of_arms[arm]
+            look = looks_of_arms[arm] if epsilon == epsilons[0] else next(rest)
             cells = document.of(arm, epsilon=epsilon)
             points = [_point(document, cell, query.name, cell.clients) for cell in cells]
             label = f"{names.arm(arm)}, epsilon {words.number(epsilon)}"

@@ -105,6 +105,11 @@ def test_of_more_series_colour_or_shape_differ_and_neighbours_differ_in_both() -
         assert all(one[part] != other[part] for part in range(3))
 
 
+def test_looks_of_epsilons_have_no_trust_model_s_colour() -> None:
+    assert not {look[0] for look in looks.others(8)} & set(TRUSTS)
+    assert len({str(look[1:]) for look in looks.others(8)}) == 8
+
+
 def test_arms_of_several_trust_models_share_no_look() -> None:
     """Several mechanisms under central and under local trust once had the same looks."""
     arms = [Arm("central"), Arm("central", "b", 1), Arm("local"), Arm("local", "b", 1), Arm("none")]
