@@ -10,7 +10,7 @@ from fedprivacy.report.charts.label import LINE, SMALL, width, wrapped
 
 FOCUSED = 60  # marks of a picture that the keyboard reaches; of more the table below is the better way
 RADIUS = 8.0  # pixels around a mark that show its value
-WIDE = 240.0  # pixels of a line of the text
+WIDE = 300.0  # pixels of a line of the text
 ABOVE = 12.0  # pixels between the mark and the text
 
 
