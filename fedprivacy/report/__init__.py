@@ -23,7 +23,7 @@ from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.io.atomic import FAILURES, replace_file
 from fedprivacy.io.escape import printable
-from fedprivacy.report import audit, compare, run, tune
+from fedprivacy.report import audit, compare, downloads, run, tune
 from fedprivacy.report.attacks import run as run_attacks
 from fedprivacy.report.blocks import Page, Section
 from fedprivacy.report.estimates import page as estimates
@@ -123,5 +123,6 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["links"] = downloads.links
     environment.globals["css"] = Markup((_HERE / "page.css").read_text(encoding="utf-8"))
     return environment

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedprivacy.attacks.assessment import down
+from fedprivacy.attacks.sample_size import tells_epsilon
 from fedprivacy.documents.audit import AuditDocument, Observer
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.guarantees.statement import printed
-from fedprivacy.report import common, protection, words
+from fedprivacy.report import audit_chart, common, protection, words
 from fedprivacy.report.answers import audit as answer
 from fedprivacy.report.blocks import Entry, Items, Page, Section, Table, Text, Value
 
@@ -22,6 +23,8 @@ def row(observer: Observer) -> tuple[str, ...]:
     if guess is not None:
         high = "" if guess.high is None else f"{guess.high:.3g}"
         printed_guess = f"over {guess.low:.3g}" if guess.epsilon is None else f"{guess.epsilon:.3g}"
+        if not tells_epsilon(guess.low, guess.high, claim):
+            printed_guess = "too few"
         estimate = f"{printed_guess} [{guess.low:.3g}, {high}]" if high else printed_guess
     return (
         observer.observer,
@@ -52,6 +55,7 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
     ]
     caption = f"Epsilon as it is claimed and as canaries show it; each epsilon: {epsilon_terms}."
     table = Table(caption, (*HEAD, "verdict"), rows, numeric=frozenset({1, 2, 3, 4, 5}), stacked=True)
+    drawn = audit_chart.picture(document, epsilon_terms)
     refuted = [observer for observer in document.observers if observer.verdict.holds is False]
     lead = [
         Text(f"Against the {observer.observer}: {observer.verdict.words}", "status stopped")
@@ -64,7 +68,7 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
         eyebrow="Audit",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_audit(document, cells),
-        lead=[*lead, table],
+        lead=[*lead, *([drawn] if drawn else []), table],
         sections=[
             Section("audited", "What was audited", [Items([document.audited.words, *_how(document)])]),
             Section("guarantees", "Who is protected from whom", protection.blocks(cells, ""), folded=False),

@@ -48,8 +48,9 @@ def of_run(document: RunDocument, trust: str) -> list[Section]:
 
 def of_comparison(document: CompareDocument) -> list[Section]:
     """The classes in each arm at its largest epsilon, and in every cell below."""
+    drawn = looks.arms(document.arms)
     every = {
-        id(cell): Column(looks.look(arm), names.cell(arm, cell.epsilon), cell.per_class)
+        id(cell): Column(drawn[arm], names.cell(arm, cell.epsilon), cell.per_class)
         for arm in document.arms
         for cell in document.of(arm)
         if cell.per_class

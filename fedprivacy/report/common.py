@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import tomli_w
 
@@ -13,7 +13,6 @@ from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
 from fedprivacy.scenario.summary import data_label
 
-T = TypeVar("T")
 OPERATOR_ID = "operator-only"
 MAX_ROWS = 400  # rows of a folded table; above, evenly spaced ones, and the page notes it
 
@@ -144,17 +143,6 @@ def plain(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def spaced(items: Sequence[T], most: int) -> list[T]:
-    """The first, the last and evenly spaced ones between, at most so many.
-
-    >>> spaced([1, 2, 3, 4, 5], 3)
-    [1, 3, 5]
-    """
-    if len(items) <= most:
-        return list(items)
-    return [items[round(at * (len(items) - 1) / (most - 1))] for at in range(most)]
 
 
 def sampled(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

@@ -106,8 +106,9 @@ def _picture(document: CompareDocument) -> Picture | None:
     """Accuracy against epsilon, a line for each arm; without privacy a level with its band."""
     series: list[Series] = []
     levels: list[Reference] = []
+    drawn = looks.arms(document.arms)
     for arm in document.arms:
-        look, label = looks.look(arm), names.arm(arm)
+        look, label = drawn[arm], names.arm(arm)
         reach = words.reach(document.guarantees(arm))
         if len(document.arms) > ROOM and arm.place:
             reach = ""  # the first arm of its trust model has it in its label
@@ -143,9 +144,7 @@ def _picture(document: CompareDocument) -> Picture | None:
     return Chart(
         "frontier",
         "Line chart of accuracy against epsilon",
-        measured
-        + (f" Bars and band: {document.interval}." if document.interval and bars else "")
-        + words.cut_axis(shown[0]),
+        measured + (f" Bars and band: {document.interval}." if document.interval and bars else ""),
         (panel,),
         terms=f"At {epsilon_terms or 'no guarantee'}.",
         tables=(_figures(document),),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fedprivacy.documents.comparison import Cell, CompareDocument
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.report import common, learning, names, words
 from fedprivacy.report.blocks import Section, Table
 from fedprivacy.report.charts import Chart, Lines, Series, looks
+from fedprivacy.report.charts.looks import Look
+from fedprivacy.report.charts.spacing import spaced
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
@@ -20,36 +22,52 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         cells = [cell for cell in document.of(arm) if cell.curve]
         if not cells:
             continue
-        arms.append((arm, common.spaced(cells, len(looks.SHADES))))
+        arms.append((arm, spaced(cells, looks.EPSILONS)))
         tables.append(_table(f"{names.arm(arm)}: accuracy by round, {document.averaged}.{epsilon}", cells))
     if not arms:
         return []
     values = [event.accuracy for _, cells in arms for cell in cells for event in cell.curve or ()]
     measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)} by round, {document.averaged}."
-    some = any(len(table.head) - 1 > len(looks.SHADES) for table in tables)
+    some = any(len(table.head) - 1 > looks.EPSILONS for table in tables)
     caption = measured + (" The tables have the other epsilons." if some else "")
     if any(cell.ended_early for arm in document.arms for cell in document.of(arm)):
         caption += " Early stopping has ended runs: a line ends with the first of its seeds that it ended."
     chart = Chart(
         "curves",
         "Line charts of accuracy by round, one for each line of the picture above",
-        caption + epsilon + words.cut_axis(looks.accuracy_range(values)[0]),
-        tuple(_panel(arm, cells, values) for arm, cells in arms),
+        caption + epsilon,
+        tuple(_panels(document, arms, values)),
         tables=tuple(tables),
     )
     return [Section("learning", "How it learned", [chart.picture])]
 
 
-def _panel(arm: Arm, cells: Sequence[Cell], values: Sequence[float]) -> Lines:
+def _panels(
+    document: CompareDocument, arms: Sequence[tuple[Arm, Sequence[Cell]]], values: Sequence[float]
+) -> list[Lines]:
+    """A panel for each arm; an epsilon looks the same in all of them."""
+    names_of_cells = dict.fromkeys(_name(cell) for _, cells in arms for cell in cells)
+    of_epsilons = dict(zip(names_of_cells, looks.others(len(names_of_cells)), strict=True))
+    titled = looks.arms(document.arms)
+    return [_panel(arm, cells, values, titled[arm][0], of_epsilons) for arm, cells in arms]
+
+
+def _name(cell: Cell) -> str:
+    return "no noise" if cell.epsilon is None else f"epsilon {words.number(cell.epsilon, 3)}"
+
+
+def _panel(
+    arm: Arm, cells: Sequence[Cell], values: Sequence[float], color: str, of_epsilons: Mapping[str, Look]
+) -> Lines:
     """The lines of one arm, each named by its epsilon; all panels have one accuracy axis."""
-    color, label = looks.look(arm)[0], names.arm(arm)
+    label = names.arm(arm)
     series = []
-    for cell, (marker, line) in zip(cells, looks.SHADES, strict=False):
-        name = "no noise" if cell.epsilon is None else f"epsilon {words.number(cell.epsilon, 3)}"
-        # "No noise" as the panel's title is enough.
-        name = "" if name == label.lower() else name
+    for cell in cells:
+        name = _name(cell)
         curve = [(event.round, event.accuracy) for event in cell.curve or ()]
-        series.append(Series((color, marker, line), name, learning.points(curve), width=1.75))
+        # "No noise" as the panel's title is enough.
+        shown = "" if name == label.lower() else name
+        series.append(Series(of_epsilons[name], shown, learning.points(curve), width=1.75))
     last = max(event.round for cell in cells for event in cell.curve or ())
     y = learning.accuracy("", values)
     return Lines(learning.rounds(last), y, tuple(series), title=label, color=color)

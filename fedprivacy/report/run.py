@@ -129,11 +129,10 @@ def _picture(document: RunDocument) -> Picture | None:
     ]
     on = words.evaluated_on(document.evaluated_on)
     stopped = f" It stopped at the dotted line, of {planned:,} rounds." if planned and done < planned else ""
-    cut = "".join(words.cut_axis(p.y.limits[0]) for p in panels if p.y.tick_text and p.y.limits)
     return Chart(
         "learning",
         "Line chart of the evaluations by round",
-        f"Accuracy and loss of the global model on {on}, by round.{stopped}{cut}",
+        f"Accuracy and loss of the global model on {on}, by round.{stopped}",
         tuple(panels),
         tables=(common.sampled(f"Evaluations on {on}, by round.", ("Round", "Accuracy", "Loss"), rows),),
     ).picture

@@ -22,16 +22,21 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import is_color_like, to_rgba
 from matplotlib.figure import Figure
 
+from fedprivacy.report.compact import compact
+
 # Placeholder -> CSS variable of page.css.
 INK, MUTED, GRID, PAPER = "#010101", "#020202", "#030303", "#040404"
 NONE, CENTRAL, LOCAL, DISTRIBUTED = "#050505", "#060606", "#070707", "#080808"
 SECOND, THIRD, FOURTH, FIFTH = "#090909", "#0a0a0a", "#0b0b0b", "#0c0c0c"
+SIXTH, SEVENTH, EIGHTH, NINTH = "#0d0d0d", "#0e0e0e", "#0f0f0f", "#101010"
 _VARIABLES = {
     INK: "--ink", MUTED: "--muted", GRID: "--grid", PAPER: "--paper",
     NONE: "--none", CENTRAL: "--central", LOCAL: "--local", DISTRIBUTED: "--distributed",
     SECOND: "--second", THIRD: "--third", FOURTH: "--fourth", FIFTH: "--fifth",
+    SIXTH: "--sixth", SEVENTH: "--seventh", EIGHTH: "--eighth", NINTH: "--ninth",
 }  # fmt: skip
 
+MARGIN = 12.0  # pixels around a picture that is a file by itself
 _COLOURED = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")  # of an artist
 _SETTINGS = {
     "svg.fonttype": "none",  # text stays text: it can be searched, read aloud and scaled
@@ -90,13 +95,12 @@ def place(drawn: Figure, left: float, top: float, right: float, bottom: float) -
     return drawn.add_axes(box)
 
 
-def saved(drawn: Figure, kind: str, name: str, title: str) -> bytes:
+def saved(drawn: Figure, kind: str, title: str) -> bytes:
     """Returns the file of a figure by itself, with the light colours of the page in place of placeholders.
 
     Args:
         drawn: The figure, made within `style()`. Its colours are changed.
-        kind: The format: "svg", "png" or "pdf".
-        name: The ids in an SVG follow from it.
+        kind: The format: "png" or "pdf".
         title: The title in the file's metadata.
     """
     colours = {to_rgba(placeholder): colour for placeholder, colour in _light().items()}
@@ -110,9 +114,8 @@ def saved(drawn: Figure, kind: str, name: str, title: str) -> bytes:
             elif is_color_like(colour):
                 getattr(artist, f"set_{part}")(_recoloured(colour, colours))
     stream = io.BytesIO()
-    metadata = {"Title": title} | ({"Date": None} if kind == "svg" else {})
-    metadata |= {"CreationDate": None} if kind == "pdf" else {}
-    with mpl.rc_context({"svg.hashsalt": name, "pdf.fonttype": 42, "font.family": "DejaVu Sans"}):
+    metadata = {"Title": title} | ({"CreationDate": None} if kind == "pdf" else {})
+    with mpl.rc_context({"pdf.fonttype": 42, "font.family": "DejaVu Sans"}):
         drawn.savefig(
             stream,
             format=kind,
@@ -141,7 +144,23 @@ def _light() -> Mapping[str, str]:
     return {placeholder: colours[variable] for placeholder, variable in _VARIABLES.items()}
 
 
-def write(drawn: Figure, name: str, title: str, alt: str) -> str:
+def alone(drawing: str) -> str:
+    """An `<svg>` element of a page as a file by itself: on white, in the light colours of the page."""
+    colours = {_VARIABLES[placeholder]: colour for placeholder, colour in _light().items()}
+    drawing = re.sub(r"var\((--[a-z]+)\)", lambda variable: colours[variable.group(1)], drawing)
+    width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)"', drawing)[:2])
+    box = f'viewBox="{-MARGIN:g} {-MARGIN:g} {width + 2 * MARGIN:g} {height + 2 * MARGIN:g}"'
+    drawing = re.sub(
+        r' class="[^"]*" viewBox="[^"]*"', f' xmlns="http://www.w3.org/2000/svg" {box}', drawing, count=1
+    )
+    paper = f'<rect x="{-MARGIN:g}" y="{-MARGIN:g}" width="100%" height="100%" fill="{colours["--paper"]}"/>'
+    drawing = drawing.replace('role="group"', 'role="img"', 1)
+    return drawing.replace(
+        "</desc>", f'</desc>{paper}<g font-family="Arial, sans-serif" fill="{colours["--ink"]}">', 1
+    ).replace("</svg>", "</g></svg>")
+
+
+def write(drawn: Figure, name: str, title: str, alt: str, over: str = "") -> str:
     """The figure as one `<svg>` element to be put into an HTML page.
 
     Args:
@@ -149,6 +168,7 @@ def write(drawn: Figure, name: str, title: str, alt: str) -> str:
         name: Unique on the page; every id of the picture begins with it.
         title: The kind of picture, and its subject.
         alt: A description for readers who cannot see the picture.
+        over: What lies over the figure, as SVG.
     """
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
@@ -157,13 +177,13 @@ def write(drawn: Figure, name: str, title: str, alt: str) -> str:
     body = re.sub(r"^.*?<svg[^>]*>|</svg>\s*$", "", buffer.getvalue(), flags=re.DOTALL)
     body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.DOTALL)
     body = re.sub(r" font-family: [^;\"]*;?", "", body)  # the page's own font
-    body = re.sub(r'\bid="', f'id="{name}-', body)
+    body = re.sub(r'\bid="', f'id="{name}-', compact(body))
     body = re.sub(r'xlink:href="#', f'href="#{name}-', body).replace("url(#", f"url(#{name}-")
     for placeholder, variable in _VARIABLES.items():
         body = re.sub(rf"(fill|stroke): {placeholder}\b", rf"\1: var({variable})", body)
     return (
         f'<svg class="{name}" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
-        f'role="img" aria-labelledby="{name}-title {name}-desc">'
+        f'role="{"group" if over else "img"}" aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{html.escape(title)}</title>'
-        f'<desc id="{name}-desc">{html.escape(alt)}</desc>{body.strip()}</svg>'
+        f'<desc id="{name}-desc">{html.escape(alt)}</desc>{body.strip()}{over}</svg>'
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.guarantees.statement import Guarantee, printed
-from fedprivacy.report import common, protection, words
+from fedprivacy.report import common, protection, tune_chart, words
 from fedprivacy.report.answers import tune as answer
 from fedprivacy.report.blocks import Items, Page, Section, Table, Text, Value
 from fedprivacy.scenario.tune.grid import words_of
@@ -77,6 +77,7 @@ def page(document: TuneDocument, *, command: bool = False) -> Page:
     """
     guarantees = list(document.privacy.guarantees)
     table = Table(caption(document), HEAD, _entries(document), numeric=frozenset({1, 2}), stacked=True)
+    drawn = tune_chart.picture(document, words.terms(guarantees))
     cells = [protection.Protected(Arm("central"), None, guarantees)]
     naive = [guarantee.words for guarantee in document.naive.guarantees if guarantee.words]
     return Page(
@@ -84,7 +85,7 @@ def page(document: TuneDocument, *, command: bool = False) -> Page:
         eyebrow="Tuning",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_tune(document, cells),
-        lead=[Text(summary(document), "status"), table],
+        lead=[Text(summary(document), "status"), *([drawn] if drawn else []), table],
         sections=[
             Section(
                 "candidates", "What was chosen from", [Text(HOW.get(document.method, "")), _grid(document)]

@@ -59,7 +59,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         "Charts of accuracy by the value of a setting, one for each setting",
         f"Accuracy on {words.evaluated_on(document.evaluated_on)}, {document.averaged}, with one "
         f"setting changed at a time; the larger mark is the scenario's own value. {at}: "
-        f"{epsilon_terms}." + words.cut_axis(shown[0]),
+        f"{epsilon_terms}.",
         tuple(_lines(panel, look, shown) for panel in panels),
         tables=tuple(_table(panel, document) for panel in panels),
     )

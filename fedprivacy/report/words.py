@@ -281,11 +281,6 @@ def how_to_read(epsilons: Sequence[float], changes: str, epsilon_terms: str) -> 
     )
 
 
-def cut_axis(bottom: float) -> str:
-    """A warning where the accuracy axis does not begin at zero."""
-    return f" The accuracy axis begins at {100 * bottom:.0f} %, not at 0." if bottom > 0 else ""
-
-
 def sampling(value: Any) -> str:
     """The sampling of cohorts, from a scenario's `sampling` section or the document's words."""
     if not isinstance(value, Mapping):

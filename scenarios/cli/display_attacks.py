@@ -11,7 +11,7 @@ from fedprivacy.documents.attack import Attack
 from fedprivacy.documents.kinds import read
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.io.console import Terminal
-from fedprivacy.report.attacks import arms, figures, finding, levels, released, strongest
+from fedprivacy.report.attacks import arms, figures, finding, headline, levels, released, strongest
 from fedprivacy.report.blocks import Entry
 from fedprivacy.report.words import accuracy
 
@@ -100,11 +100,12 @@ def _show_released(console: Terminal, result: ReplayDocument) -> None:
 
 
 def _row(attack: Attack) -> tuple[str, ...]:
-    auc, rate = attack.auc, attack.tpr_at_fpr.get("0.01")
+    auc, rate = attack.auc, headline.telling(attack.tpr_at_fpr.get("0.01"))
+    area = headline.telling(auc)
     return (
         attack.name,
         attack.seat,
-        f"{auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}]",
-        "too few" if rate is None else figures.percent(rate.value),
+        f"{headline.SHORT if area is None else f'{auc.value:.3f}'} [{auc.low:.3f}, {auc.high:.3f}]",
+        headline.SHORT if rate is None else figures.percent(rate.value),
         "none" if attack.bound.auc is None else figures.at_most(attack.bound.auc),
     )

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from fedprivacy.guarantees import certainty
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import Guarantee
-from fedprivacy.report import common, names, words
+from fedprivacy.report import names, words
 from fedprivacy.report.blocks import ANSWER_WORDS, Answer, Card, Entry
+from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.protection import Protected
 
 COST, WHO, LEARNED = "What does privacy cost?", "Who is protected?", "What would an attacker learn?"
@@ -93,7 +94,7 @@ def learned(cells: Sequence[Protected], measured: Sequence[Entry] = ()) -> Card:
     bare = [g for g in guarantees(cells) if not g.holds]
     several = len(cells) > 1
     lines = list(measured)
-    for g in common.spaced(_weakest_each(cells), BOUNDS):
+    for g in spaced(_weakest_each(cells), BOUNDS):
         alike = dict.fromkeys(o.observer for o in held if certainty.of(o) == certainty.of(g))
         note = _epsilon(g) if several else f"{_epsilon(g)}: {_who(list(alike))}"
         lines.append(Entry(words.capital(certainty.phrase(g)), note, certainty.level(certainty.of(g))))

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from fedprivacy.documents.attack import CLIPPED, ArmResult, Attack
 from fedprivacy.documents.replay import ReplayDocument
-from fedprivacy.report import common, words
+from fedprivacy.report import words
 from fedprivacy.report.answers import cards
 from fedprivacy.report.attacks import figures
 from fedprivacy.report.blocks import Answer, Entry
+from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.protection import Protected
 
 ATTACKERS = "The observers that attack here; other observers are not in question."
@@ -122,7 +123,7 @@ def _accuracies(document: ReplayDocument, exposed: dict[str, Attack]) -> list[En
         for where, accuracy in measured
         if accuracy is not None
     ]
-    return common.spaced(lines, cards.MOST) or [Entry("Not measured")]
+    return spaced(lines, cards.MOST) or [Entry("Not measured")]
 
 
 def _named(arm: ArmResult) -> str:

@@ -12,7 +12,7 @@ from fedprivacy.documents.comparison import Figures
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.io.validation import damaged
 from fedprivacy.report import words
-from fedprivacy.report.attacks import figures, frontier, lectures, strongest, table
+from fedprivacy.report.attacks import figures, frontier, headline, lectures, strongest, table
 from fedprivacy.report.attacks.strongest import Reached
 from fedprivacy.report.blocks import (
     Block,
@@ -289,6 +289,8 @@ def _table(document: ReplayDocument, reached: dict[str, list[Reached]]) -> Table
 def _area(reach: Reached) -> str:
     if reach.best is None:
         return "—"
+    if not headline.telling(reach.best.auc):
+        return f"in {figures.ends(reach.best.auc)} ({headline.TOO_FEW})"
     return f"{figures.share(reach.best.auc.value)} ({figures.ends(reach.best.auc)})"
 
 

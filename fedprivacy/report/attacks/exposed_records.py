@@ -31,8 +31,6 @@ def picture(exposure: Exposure, spread: Spread, name: str) -> Picture:
         f"{exposure.exposed:,} are exposed for certain (in colour). The middle record's advantage is "
         f"{_range(spread, middle)}."
     ]
-    if _steep(spread):
-        sentences.append("The axis of counts is logarithmic, so that a few records are seen beside many.")
     caption = " ".join(sentences)
     return Chart(
         f"{name}-records",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fedprivacy.documents.attack import CLIPPED, Attack, Level, ModelAccuracy
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
-from fedprivacy.report.attacks import figures, levels
+from fedprivacy.report.attacks import figures, headline, levels
 from fedprivacy.report.blocks import Finding
 
 
@@ -37,15 +37,21 @@ def sentences(document: ReplayDocument) -> list[str]:
 def sentence(attacks: Sequence[Attack]) -> str:
     """The strongest attack of one seat: how often it is right, at which price, against which guarantee."""
     best = figures.strongest(attacks)
-    rate = best.tpr_at_fpr.get("0.01")
+    rate = headline.telling(best.tpr_at_fpr.get("0.01"))
     caught = (
         f"finds {figures.percent(rate.value)} of the members at 1 % FPR ({figures.ends(rate, rate=True)})"
         if rate
-        else f"has {figures.TOO_FEW} to measure its TPR at 1 % FPR"
+        else f"has {headline.TOO_FEW} how many members it finds at 1 % FPR ({headline.needed(0.01)})"
+    )
+    area = (
+        f"distinguishes members from non-members with AUC {figures.share(best.auc.value)} (95 % interval "
+        f"{figures.ends(best.auc)})"
+        if headline.telling(best.auc)
+        else f"has {headline.TOO_FEW} whether it distinguishes members from non-members (AUC between "
+        f"{figures.ends(best.auc).replace(' to ', ' and ')}; {headline.needed()})"
     )
     return (
-        f"{words.capital(figures.seat(best.seat))}, with the attack {best.name}, distinguishes members from "
-        f"non-members with AUC {figures.share(best.auc.value)} (95 % interval {figures.ends(best.auc)}), "
+        f"{words.capital(figures.seat(best.seat))}, with the attack {best.name}, {area}, "
         f"{caught}, and {_untouched(best.model_accuracy)}; {_bounded(best)}."
     )
 
@@ -63,6 +69,10 @@ def _at_level(document: ReplayDocument, level: Level, *, first: bool) -> str:
 
 def _reached(best: Attack, place: int | None) -> str:
     """The result of one seat; the first sentence (place 0) explains the figure."""
+    if not headline.telling(best.auc):
+        ends = figures.ends(best.auc).replace(" to ", " and ")
+        bound = "" if best.epsilon is None else f"; {_bounded(best)}"
+        return f"{figures.seat(best.seat)} has {headline.TOO_FEW} (AUC between {ends}{bound})"
     verbs = {None: "reaches", 0: "distinguishes members from non-members with"}
     verb, interval = verbs.get(place, "with"), "95 % interval " if place == 0 else ""
     notes = [f"{interval}{figures.ends(best.auc)}"]

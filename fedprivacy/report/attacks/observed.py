@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from fedprivacy.documents.attack import Attack, Measure, Observed
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import learning, svg, words
-from fedprivacy.report.attacks import figures, levels, price
+from fedprivacy.report.attacks import figures, headline, levels, price
 from fedprivacy.report.blocks import Block, Details, Entry, Picture, Section, Table, Text, Value
-from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series, looks
+from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series
 from fedprivacy.report.charts.looks import Look
 
 SPREAD = 30  # from the first last round to the last one so many times as late: a logarithmic axis
 ATTACK: Look = (svg.LOCAL, "o", "")
-MODEL: Look = (svg.INK, "s", "--")
+MODEL: Look = (svg.INK, "^", "-.")
 OBSERVED = "The attack; to its left the rounds that it observed"
 Points = Sequence[tuple[Attack, Observed, Measure]]
 
@@ -73,6 +73,8 @@ def _rounds_of(seen: Observed) -> str:
 
 
 def _printed(measure: Measure) -> str:
+    if not headline.telling(measure):
+        return f"{figures.ends(measure, rate=True)} ({headline.TOO_FEW})"
     return f"{figures.percent(measure.value)} ({figures.ends(measure, rate=True)})"
 
 
@@ -92,7 +94,6 @@ def _picture(document: ReplayDocument, points: Points, name: str) -> Picture:
         "right about 50 % (thin line)."
         + (" The dashed blue line is the most that the guarantee allows." if bounded else "")
         + (" Beside it the accuracy on held-out records of the attacked model at that time." if known else "")
-        + (words.cut_axis(looks.accuracy_range(known)[0]) if known else "")
     )
     rows = [
         (
@@ -122,13 +123,13 @@ def _figures(document: ReplayDocument, points: Points) -> Table:
     """The table of the lectures: the result of each observation."""
     rows: list[Sequence[Value]] = []
     for attack, seen, accuracy in points:
-        rate = attack.tpr_at_fpr.get("0.01")
+        rate = headline.telling(attack.tpr_at_fpr.get("0.01"))
         rows.append(
             (
                 Entry(figures.observed(seen), attack.name),
                 Entry(figures.percent(accuracy.value), figures.ends(accuracy, rate=True)),
                 Entry(figures.share(attack.auc.value), figures.ends(attack.auc)),
-                Entry("—", figures.TOO_FEW)
+                Entry("—", headline.TOO_FEW)
                 if rate is None
                 else Entry(figures.percent(rate.value), figures.ends(rate, rate=True)),
                 words.accuracy(attack.model_accuracy.after),

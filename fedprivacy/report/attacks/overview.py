@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import svg, words
-from fedprivacy.report.attacks import figures, levels, price
+from fedprivacy.report.attacks import figures, headline, levels, price
 from fedprivacy.report.blocks import Picture, Table
 from fedprivacy.report.charts import Axis, Chart, Dots, Point, Reference, Row, Series
 from fedprivacy.report.charts.looks import Look
@@ -61,7 +61,8 @@ def _panel(document: ReplayDocument) -> Dots:
             place = float(len(rows))
             note = "" if document.several else figures.described(attack)
             name = f"{levels.label(document, attack)}, seat of {figures.seat(seat)}:"
-            rows.append(Row(attack.name, note, says=name))
+            value = "" if headline.telling(attack.auc) else headline.SHORT
+            rows.append(Row(attack.name, note, says=name, value=value))
             series[seat].append(Point(attack.auc.value, place, (attack.auc.low, attack.auc.high)))
             if attack.bound.auc is not None:
                 bounds.append(Point(attack.bound.auc, place))

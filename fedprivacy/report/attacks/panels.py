@@ -1,8 +1,9 @@
-"""A picture for each attack: its ROC curve beside its bound, and the scores of both kinds of targets."""
+"""Curves and scores of all attacks as small panels beside each other, with the figures they show."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fedprivacy.documents.attack import Attack
 from fedprivacy.documents.attack import Histogram as Scores
@@ -12,9 +13,12 @@ from fedprivacy.report.attacks import figures, levels
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
 from fedprivacy.report.charts import Axis, Bars, Chart, Histogram, Roc, roc
 from fedprivacy.report.charts.roc import allowed, averaged
+from fedprivacy.report.charts.spacing import spaced
 
 PER_RATE = 5  # the fewest expected false alarms for which a TPR is reported
 READ_AT = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+CURVES = "ROC curve of each attack, on the same axes. Where no bound is drawn, nothing is guaranteed."
+SCORES = "Scores of members and non-members under each attack."
 HOW_TO_READ = (
     "Curve: how many members an attack finds (TPR) at how many false alarms (FPR), on logarithmic axes, "
     "since an attack that is sure of few records is worse for these than one that is a little right "
@@ -26,7 +30,7 @@ FOLLOWED = (
     "Drawn is for each seat the attack that is strongest where least is guaranteed, at each level of "
     "privacy, so that the pictures compare. The table above has the figures of all attacks."
 )
-MOST = 12  # pictures of one page
+MOST = 12  # panels of one picture
 
 
 def sections(document: ReplayDocument) -> list[Section]:
@@ -34,38 +38,69 @@ def sections(document: ReplayDocument) -> list[Section]:
     chosen = (
         followed(document) if document.several else [a for group in document.cells.values() for a in group]
     )
-    drawn = [
-        (number, attack) for number, attack in enumerate(chosen, start=1) if attack.roc or attack.histograms
-    ]
+    drawn = [attack for attack in chosen if attack.roc or attack.histograms]
     if not drawn:
         return []
     blocks: list[Block | Details] = [Text(HOW_TO_READ)]
     blocks += [Text(FOLLOWED)] if document.several else []
-    blocks += [picture(document, attack, f"attack-{number}") for number, attack in drawn]
+    blocks += [picture for of in (curves, scores) if (picture := of(document, drawn)) is not None]
     heading = "One attack of each seat, closer" if document.several else "Each attack"
     return [Section("attacks", heading, blocks)]
 
 
-def picture(document: ReplayDocument, attack: Attack, name: str) -> Picture:
-    """The ROC curve and the histograms of one attack."""
-    label = levels.label(document, attack)
-    terms = levels.terms(document) if attack.epsilon is not None else ""
-    caption = f"{_caption(attack, label)} {terms}".strip()
+def curves(document: ReplayDocument, attacks: Sequence[Attack]) -> Picture | None:
+    """The ROC curves of all attacks as small panels on the same axes; None where there is none."""
+    shown = [attack for attack in attacks if attack.roc]
+    drawn = [
+        replace(roc(attack.roc, attack.bound.curve, blind_below(attack)), title=_title(document, attack))
+        for attack in shown
+    ]
+    tables = [
+        table
+        for attack in shown
+        for table in _curve(attack, _caption(document, attack), _terms(document, attack))
+    ]
+    return _grid(document, shown, "attacks", CURVES, drawn, tables)
+
+
+def scores(document: ReplayDocument, attacks: Sequence[Attack]) -> Picture | None:
+    """The scores of members and non-members of all attacks as small panels; None where none are stored."""
+    shown = [attack for attack in attacks if attack.histograms]
+    drawn = [
+        replace(scored, title=_title(document, attack)) for attack in shown for scored in histogram(attack)
+    ]
+    tables = [
+        table
+        for attack in shown
+        for table in _histogram(attack, _title(document, attack), _terms(document, attack))
+    ]
+    return _grid(document, shown, "scores", SCORES, drawn, tables)
+
+
+def _grid(
+    document: ReplayDocument,
+    attacks: Sequence[Attack],
+    name: str,
+    caption: str,
+    drawn: Sequence[Roc | Histogram],
+    tables: Sequence[Table],
+) -> Picture | None:
+    if not drawn:
+        return None
+    terms = levels.terms(document) if any(attack.epsilon is not None for attack in attacks) else ""
+    described = " ".join(_caption(document, attack) for attack in attacks)
+    text = f"{caption} {terms}".strip()
     return Chart(
-        name,
-        "ROC curve on logarithmic axes, and histograms of scores",
-        caption,
-        panels(attack),
-        heading=f"{label}, by {figures.seat(attack.seat)}",
-        terms=caption,
-        tables=(*_curve(attack), *_histogram(attack)),
+        name, caption, text, tuple(drawn), terms=f"{described} {terms}".strip(), tables=tuple(tables)
     ).picture
 
 
-def panels(attack: Attack) -> tuple[Roc | Histogram, ...]:
-    """The ROC curve on logarithmic axes, and the scores of both kinds beside it, as far as they are known."""
-    curves = (roc(attack.roc, attack.bound.curve, blind_below(attack)),) if attack.roc else ()
-    return (*curves, *histogram(attack))
+def _title(document: ReplayDocument, attack: Attack) -> str:
+    return f"{levels.label(document, attack)}, by {figures.seat(attack.seat)}"
+
+
+def _terms(document: ReplayDocument, attack: Attack) -> str:
+    return levels.terms(document) if attack.epsilon is not None else ""
 
 
 def histogram(attack: Attack) -> tuple[Histogram, ...]:
@@ -121,11 +156,12 @@ def followed(document: ReplayDocument) -> list[Attack]:
         same = sorted(
             (attack for attack in group if attack.name == name), key=lambda a: document.levels.index(a.level)
         )
-        shown += common.spaced(same, max(2, MOST // len(document.seats)))
+        shown += spaced(same, max(2, MOST // len(document.seats)))
     return shown
 
 
-def _caption(attack: Attack, label: str) -> str:
+def _caption(document: ReplayDocument, attack: Attack) -> str:
+    label = levels.label(document, attack)
     scores = dict.fromkeys(map(figures.score, attack.score))
     by = f" Score: {words.listed(scores, 'or')}." if scores else ""
     return (
@@ -140,9 +176,7 @@ def _allowed(attack: Attack) -> str:
     return "anything, for there is none" if bound is None else f"at most {figures.at_most(bound)}"
 
 
-def _curve(attack: Attack) -> list[Table]:
-    if not attack.roc:
-        return []
+def _curve(attack: Attack, which: str, terms: str) -> list[Table]:
     rows = []
     for rate in READ_AT:
         enough = rate * (attack.nonmembers or 0) >= PER_RATE
@@ -152,23 +186,26 @@ def _curve(attack: Attack) -> list[Table]:
         rows.append((f"{words.number(100 * rate)} %", text, most))
     runs = f", averaged over {len(attack.roc)} runs" if len(attack.roc) > 1 else ""
     caption = (
-        f"Read off the curve{runs}. Its thresholds are set on the targets that it is measured on; the table "
-        "of all attacks sets them on others, and has intervals."
+        f"{which} Read off the curve{runs}. Its thresholds are set on the targets that it is measured on; "
+        "the table of all attacks sets them on others, and has intervals."
     )
     head = ("FPR", "TPR of the attack", "TPR that the guarantee allows")
-    return [Table(caption, head, rows, numeric=frozenset({1, 2}))]
+    return [Table(f"{caption} {terms}".strip(), head, rows, numeric=frozenset({1, 2}))]
 
 
-def _histogram(attack: Attack) -> list[Table]:
-    histogram, runs = pooled(attack.histograms)
-    if histogram is None:
+def _histogram(attack: Attack, which: str, terms: str) -> list[Table]:
+    stored, runs = pooled(attack.histograms)
+    if stored is None:
         return []
     rows = [
         (f"{words.number(low)} to {words.number(high)}", f"{members:,}", f"{others:,}")
         for low, high, members, others in zip(
-            histogram.edges, histogram.edges[1:], histogram.members, histogram.nonmembers, strict=False
+            stored.edges, stored.edges[1:], stored.members, stored.nonmembers, strict=False
         )
     ]
-    which = f" {runs}" if runs else ""
-    caption = f"Targets of the evaluation half by score{which}; scores beyond the ends count with the last."
-    return [common.sampled(caption, ("Score", "Members", "Non-members"), rows)]
+    of_runs = f" {runs}" if runs else ""
+    caption = (
+        f"{which}: targets of the evaluation half by score{of_runs}; scores beyond the ends count with the "
+        "last."
+    )
+    return [common.sampled(f"{caption} {terms}".strip(), ("Score", "Members", "Non-members"), rows)]

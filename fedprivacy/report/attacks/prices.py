@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from fedprivacy.documents.attack import Attack
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
-from fedprivacy.report.attacks import figures, levels, price
+from fedprivacy.report.attacks import figures, headline, levels, price
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
-from fedprivacy.report.charts import Chart, looks
+from fedprivacy.report.charts import Chart
 
 HOW_TO_READ = (
     "Above: AUC of each attack with its 95 % interval at each level of privacy; guessing gives 0.5 (thin "
@@ -80,12 +80,10 @@ def _picture(document: ReplayDocument, seat: str, name: str) -> Picture:
     )
     bare = [levels.at(level) for level in document.levels if not isinstance(level, float)]
     aside = f" The grey field is {words.listed(bare, 'or')}." if bare else ""
-    accuracies = [y for paid, _, _ in price.paid_lines(lines) for y in paid.values()]
-    cut = words.cut_axis(looks.accuracy_range(accuracies)[0]) if accuracies else ""
     return Chart(
         name,
         "Two charts below each other: AUC of attacks, and accuracy of the model, by epsilon",
-        f"From the seat of {figures.seat(seat)}. {HOW_TO_READ}{aside}{cut} {bound} {terms}",
+        f"From the seat of {figures.seat(seat)}. {HOW_TO_READ}{aside} {bound} {terms}",
         price.panels(document.levels, lines),
         stacked=True,
         tables=(_table(document, seat, terms),),
@@ -99,14 +97,14 @@ def _by_level(document: ReplayDocument, seat: str) -> list[list[Attack]]:
 def _table(document: ReplayDocument, seat: str, terms: str) -> Table:
     rows = []
     for attack in (attack for group in _by_level(document, seat) for attack in group):
-        rate = attack.tpr_at_fpr.get("0.01")
+        rate = headline.telling(attack.tpr_at_fpr.get("0.01"))
         rows.append(
             (
                 words.capital(levels.name(attack.level)),
                 attack.name,
                 f"{figures.share(attack.auc.value)} ({figures.ends(attack.auc)})",
                 figures.at_most(attack.bound.auc),
-                figures.TOO_FEW if rate is None else figures.percent(rate.value),
+                headline.SHORT if rate is None else figures.percent(rate.value),
                 figures.at_most(figures.allowed(attack.bound, "0.01"), rate=True),
                 words.accuracy(attack.model_accuracy.before),
             )

@@ -33,7 +33,7 @@ def axis(places: Mapping[Level, float], *, named: bool = True) -> tuple[Axis, tu
     level_at = {place: level for level, place in places.items()}
     bare = [level for level in places if not isinstance(level, float)]
     meant = ", ".join(": ".join(BARE[level]) for level in bare)
-    label = f"Epsilon ({meant})" if bare else "Epsilon"
+    label = f"Epsilon, logarithmic ({meant})" if bare else "Epsilon, logarithmic"
     ticks = {
         place: words.number(level) if isinstance(level, float) else BARE[level][0]
         for level, place in places.items()

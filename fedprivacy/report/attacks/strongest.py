@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fedprivacy.documents.attack import ArmResult, Attack, Bound
 from fedprivacy.documents.replay import ReplayDocument
-from fedprivacy.report import svg, words
+from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, levels
 from fedprivacy.report.charts.looks import LOOKS, MORE, Look
 
@@ -77,7 +77,7 @@ def looks(document: ReplayDocument) -> dict[str, Look]:
     """The style of each arm: the trust model's usual one for its first arm, others for the rest."""
     looks_of_arms: dict[str, Look] = {}
     taken: set[str] = set()
-    more = [*MORE, (svg.DISTRIBUTED, "D", ":")]
+    more = [*MORE, LOOKS["distributed"]]
     for arm in document.arms:
         if arm.arm in looks_of_arms:
             continue

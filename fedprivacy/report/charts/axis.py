@@ -54,6 +54,12 @@ class Axis:
     partly: str = ""
     named: bool = True
 
+    @property
+    def title(self) -> str:
+        """Its label, which says that it is logarithmic."""
+        plain = not self.log or not self.label or "logarithmic" in self.label
+        return self.label if plain else f"{self.label}, logarithmic"
+
     def place(self, value: float) -> float:
         """Where a value lies: its logarithm on a logarithmic axis."""
         if not self.log:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from fedprivacy.report import svg, words
 from fedprivacy.report.blocks import Picture, Table
-from fedprivacy.report.charts import legend, panel
+from fedprivacy.report.charts import legend, panel, scales, spots
 from fedprivacy.report.charts.label import LINE, Label, cut
 from fedprivacy.report.charts.legend import Sample
 from fedprivacy.report.charts.panel import GAP, PAD, Box, Panel
@@ -74,7 +74,13 @@ class Chart:
     @property
     def picture(self) -> Picture:
         """The block of a page, drawn only when the page is printed."""
-        return Picture(self, self.caption, self.tables or self.derived_tables)
+        caption = " ".join([self.caption, *self.notes])
+        return Picture(self, caption, self.tables or self.derived_tables)
+
+    @property
+    def notes(self) -> list[str]:
+        """Which axes are cut or logarithmic, in sentences."""
+        return scales.sentences(scale for each in self.panels for scale in each.scales)
 
     @property
     def derived_tables(self) -> tuple[Table, ...]:
@@ -86,22 +92,30 @@ class Chart:
     def alt(self) -> str:
         """A description for readers who cannot see the picture."""
         sentences = (words.capital(each.sentence()) for each in self.panels)
-        return " ".join(filter(None, [self.heading and f"{self.heading}.", self.terms, *sentences]))
+        return " ".join(
+            filter(None, [self.heading and f"{self.heading}.", self.terms, *sentences, *self.notes])
+        )
 
     def draw(self, *, narrow: bool) -> str:
         """Inline SVG."""
         with svg.style():
-            drawn = self._figure(narrow=narrow)
-            return svg.write(drawn, f"{self.name}-{'narrow' if narrow else 'wide'}", self.title, self.alt)
+            layout = self.layout(narrow=narrow)
+            marks = [spot for placed in layout.panels for spot in placed.panel.spots(placed.box)]
+            over = spots.overlay(marks, layout.width, layout.height)
+            name = f"{self.name}-{'narrow' if narrow else 'wide'}"
+            return svg.write(self._figure(layout), name, self.title, self.alt, over)
 
     def saved(self, kind: str) -> bytes:
         """Returns the wide picture as a file in the light colours of the page: "svg", "png" or "pdf"."""
         with svg.style():
-            return svg.saved(self._figure(narrow=False), kind, self.name, self.title)
+            drawn = self._figure(self.layout(narrow=False))
+            if kind == "svg":
+                return svg.alone(svg.write(drawn, self.name, self.title, self.alt)).encode()
+            return svg.saved(drawn, kind, self.title)
 
-    def _figure(self, *, narrow: bool) -> Figure:
+    @staticmethod
+    def _figure(layout: Layout) -> Figure:
         """The drawing, made within `svg.style()`."""
-        layout = self.layout(narrow=narrow)
         drawn = svg.figure(layout.width, layout.height)
         for placed in layout.panels:
             box = placed.box
@@ -109,6 +123,8 @@ class Chart:
             axes = svg.place(drawn, box.left, box.top, right, bottom)
             axes.tick_params(labelbottom=False, labelleft=False)
             placed.panel.paint(axes, box)
+            for scale in placed.panel.scales:
+                scales.paint(drawn, scale, box.left, box.bottom)
         for sample in layout.samples:
             legend.paint(drawn, sample)
         for label in layout.labels:

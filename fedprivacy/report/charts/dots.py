@@ -14,7 +14,9 @@ from fedprivacy.report.charts.axis import Axis
 from fedprivacy.report.charts.label import LINE, SMALL, Label, cut, width, wrapped
 from fedprivacy.report.charts.looks import mark
 from fedprivacy.report.charts.panel import GAP, LARGE, Box
+from fedprivacy.report.charts.scales import Scale
 from fedprivacy.report.charts.series import Key, Point, Reference, Series
+from fedprivacy.report.charts.spots import Spot
 
 ROW, DENSE, SEVERAL = 26.0, 19.0, 12.0  # pixels of a row, of one among many, of each further dot in it
 MANY, FEW = 20, 24  # rows; with at most so many, names may be above their rows
@@ -33,12 +35,14 @@ class Row:
         note: More about it, where there is room.
         heading: Whether it heads rows and has no marks.
         says: Its name in sentences and tables, where it is longer there.
+        value: The text at its right end in place of its value.
     """
 
     label: str
     note: str = ""
     heading: bool = False
     says: str = ""
+    value: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,28 @@ class Dots:
                 axes.plot([line.at] * 2, ends, color=line.look[0], linewidth=line.width, zorder=1)
             self._row(axes, number, top + share * tall, tall)
 
+    @property
+    def scales(self) -> tuple[Scale, ...]:
+        """The axis of values."""
+        return (Scale(self.x, self.x_ends, self.heading or self.title, upright=False),)
+
+    def spots(self, box: Box) -> list[Spot]:
+        """Every mark."""
+        heights, share = self._heights(box.room), self._middle(box.room)
+        low, high = self.x_ends
+        spots = []
+        for number, tall in enumerate(heights):
+            dots, middle = self._dots(number), box.top + sum(heights[:number]) + share * tall
+            for at, series in enumerate(self.series):
+                aside = SEVERAL * (dots.index(at) - (len(dots) - 1) / 2) if at in dots else 0.0
+                for point in (point for point in series.points if point.y == number):
+                    across = (self.x.place(point.x) - low) / (high - low)
+                    text = f"{series.label}, {self._name(point)}".strip(", ")
+                    text += f": {self.x.text(point.x)}"
+                    text += f" ({self.x.interval(point.interval)})" if point.interval else ""
+                    spots.append(Spot(box.left + box.width * across, middle + aside, text))
+        return spots
+
     def sentence(self) -> str:
         """The first rows of each series."""
         parts = []
@@ -194,7 +220,7 @@ class Dots:
         if not self.values:
             return {}
         return {
-            round(point.y): (self.x.text(point.x), series.look[0])
+            (row := round(point.y)): (self.rows[row].value or self.x.text(point.x), series.look[0])
             for series in reversed(self.series)
             if series.look[1] != UPRIGHT
             for point in series.points

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,7 +14,9 @@ from fedprivacy.report.charts import panel
 from fedprivacy.report.charts.axis import Axis
 from fedprivacy.report.charts.label import Label, width
 from fedprivacy.report.charts.panel import GAP, LARGE, Box
+from fedprivacy.report.charts.scales import Scale
 from fedprivacy.report.charts.series import FIELD, Key
+from fedprivacy.report.charts.spots import Spot
 
 TALL, LOW = 230.0, 216.0  # pixels of the axes, large and beside others
 FOOT = 0.6  # where a logarithmic axis of counts begins
@@ -116,6 +119,26 @@ class Histogram:
             shown = np.array(bars.counts) > 0
             heights = np.array([y.place(float(count)) for count in top[shown]]) - ends[0]
             axes.bar(middles[shown], heights, widths[shown], bottom=ends[0], color=bars.color, linewidth=0)
+
+    @property
+    def scales(self) -> tuple[Scale, ...]:
+        """The axis of counts, which begins at 0 where it is not logarithmic."""
+        y = self.y
+        return (Scale(y, y.ends([]), self.heading),)
+
+    def spots(self, box: Box) -> list[Spot]:
+        """A bin with its counts, as a strip from top to bottom."""
+        low, high = self.x_ends
+        spots = []
+        for at, (left, right) in enumerate(pairwise(self.edges)):
+            if not any(bars.counts[at] for bars in self.bars):
+                continue
+            counts = ", ".join(f"{bars.label}: {bars.counts[at]:,}" for bars in self.bars)
+            begin, end = (box.width * (edge - low) / (high - low) for edge in (left, right))
+            spots.append(
+                Spot(box.left + begin, box.top, f"{self._bin(at)}: {counts}", end - begin, box.height)
+            )
+        return spots
 
     def sentence(self) -> str:
         """How many there are of each kind, and where most of them lie."""

@@ -15,9 +15,13 @@ from fedprivacy.report.charts import legend, panel, strokes
 from fedprivacy.report.charts.axis import Axis
 from fedprivacy.report.charts.label import LINE, Label, width
 from fedprivacy.report.charts.panel import GAP, LARGE, Box
+from fedprivacy.report.charts.scales import Scale
 from fedprivacy.report.charts.series import Band, Key, Point, Reference, Series
+from fedprivacy.report.charts.spacing import spaced
+from fedprivacy.report.charts.spots import Spot
 
 ASIDE = 7.0  # pixels between the points of two series at one place
+SPOTS = 25  # points of a series whose values are shown; of more evenly spaced ones
 SPOKEN = 8  # points of a series that a sentence names; of more the first and the last
 SQUARE = 330.0  # pixels of the side of square axes at most
 ENDS = 0.27  # the most of a panel's width that labels at the ends of lines may take
@@ -55,7 +59,7 @@ class Lines:
     @property
     def heading(self) -> str:
         """The label of the vertical axis."""
-        return self.y.label
+        return self.y.title
 
     @property
     def x_ends(self) -> tuple[float, float]:
@@ -120,6 +124,39 @@ class Lines:
             strokes.reference(axes, line, self.x if line.upright else self.y)
         for series, shift in zip(self.series, self._shifts(box), strict=True):
             strokes.series(axes, series, self.x, self.y, box, shift, inside=self.square)
+
+    @property
+    def scales(self) -> tuple[Scale, ...]:
+        """Both axes; the horizontal one measures nothing that begins at 0."""
+        return (
+            Scale(self.y, self.y_ends, self.title, measured=not self.square),
+            Scale(self.x, self.x_ends, upright=False, measured=False),
+        )
+
+    def spots(self, box: Box) -> list[Spot]:
+        """The points of each series, of many some, and the labelled lines across."""
+        low = self.y_ends[0]
+        spots = []
+        for line in (line for line in self.references if line.label and not line.upright):
+            text = f"{_called(line)}: {self.y.text(line.at)}"
+            text += f" ({self.y.interval(line.interval)})" if line.interval else ""
+            spots.append(Spot(box.left + box.width / 2, self._down(line.at, box), text))
+        for series, shift in zip(self.series, self._shifts(box), strict=True):
+            if series.width < 1:
+                continue
+            for point in spaced(series.points, SPOTS):
+                y = max(self.y.place(point.y), low)
+                if math.isfinite(self.x.place(point.x)) and math.isfinite(y):
+                    at = self._over(point.x, box) + shift, self._down(point.y, box)
+                    spots.append(Spot(*at, self._value(series, point)))
+        return spots
+
+    def _value(self, series: Series, point: Point) -> str:
+        """A point in words: its series, its value with interval, and where it lies."""
+        text = f"{self.y.text(point.y)} {self.x.spoken(point.x)}"
+        text += f" ({self.y.interval(point.interval)})" if point.interval else ""
+        name = series.label or self.title
+        return f"{name}: {text}" if name else text
 
     def sentence(self) -> str:
         """The points of each series; of many the first and the last."""

@@ -1,7 +1,7 @@
-"""How series look: each has a colour, a marker and a line style that no other of its panel has.
+"""How series look: each has a colour, and a marker with a line style, that no other of its chart has.
 
-Colours are Okabe and Ito's, which colour-blind readers can distinguish; marker, style and label differ too,
-for prints in grey.
+The first colours are Okabe and Ito's, which colour-blind readers can distinguish. No twelve colours are apart
+for every eye, so marker and line style alone tell all series apart too, as in a print in grey.
 """
 
 from __future__ import annotations
@@ -26,25 +26,44 @@ MORE: tuple[Look, ...] = (
     (svg.THIRD, "P", (0, (4, 1.5))),
     (svg.FOURTH, "X", (0, (2.5, 1))),
     (svg.FIFTH, "p", (0, (10, 3))),
+    (svg.SIXTH, "^", (0, (12, 2, 2, 2))),
+    (svg.SEVENTH, "h", (0, (3, 3))),
+    (svg.EIGHTH, "*", (0, (8, 1.5, 1.5, 1.5))),
+    (svg.NINTH, "<", (0, (14, 4))),
 )
-# Series of one colour, such as those of several epsilons of an arm.
-SHADES: tuple[tuple[str, Any], ...] = (
-    ("o", "-"),
-    ("s", (0, (6, 2))),
-    ("D", (0, (1, 1.5))),
-    ("^", (0, (6, 2, 1, 2))),
-)
+EPSILONS = 4  # the most epsilons of an arm that one panel draws
 
 
 def look(arm: Arm) -> Look:
-    """The colour, marker and line style of an arm; beyond the last they begin again."""
-    base = LOOKS.get(arm.trust, LOOKS["none"])
-    return (base, *MORE)[arm.place % (1 + len(MORE))]
+    """The colour, marker and line style of an arm that stands alone; of several see `arms`."""
+    return LOOKS.get(arm.trust, LOOKS["none"])
+
+
+def arms(every: Sequence[Arm]) -> dict[Arm, Look]:
+    """The looks of all arms: the first of a trust model has the usual one, the others have the rest.
+
+    Beyond the last look they begin again.
+    """
+    taken: set[str] = set()
+    looks_of_arms: dict[Arm, Look] = {}
+    for arm in every:
+        if arm.trust in taken:
+            looks_of_arms[arm] = MORE[(len(looks_of_arms) - len(taken)) % len(MORE)]
+        else:
+            looks_of_arms[arm] = look(arm)
+            taken.add(arm.trust)
+    return looks_of_arms
+
+
+def others(count: int) -> list[Look]:
+    """Looks of so many series without the colour of a trust model, such as epsilons."""
+    return [MORE[place % len(MORE)] for place in range(count)]
 
 
 def series(count: int) -> list[Look]:
     """Looks of so many series that are no arms; beyond the last colour each comes with another marker."""
-    looks = [LOOKS["central"], LOOKS["local"], LOOKS["distributed"], *MORE]
+    none, _, dashes = LOOKS["none"]
+    looks = [LOOKS["central"], LOOKS["local"], LOOKS["distributed"], *MORE, (none, "d", dashes)]
     every = []
     for place in range(count):
         again, at = divmod(place, len(looks))

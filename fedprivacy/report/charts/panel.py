@@ -13,7 +13,9 @@ from fedprivacy.report import svg
 from fedprivacy.report.blocks import Table
 from fedprivacy.report.charts.axis import Axis
 from fedprivacy.report.charts.label import LINE, SIZE, Label, cut, thinned, width, wrapped
+from fedprivacy.report.charts.scales import Scale
 from fedprivacy.report.charts.series import Key
+from fedprivacy.report.charts.spots import Spot
 
 LARGE, PHONE = 600.0, 380.0  # pixels of a panel that has a window to itself, and of one on a phone
 GAP = 8.0  # pixels between texts beside each other, and between a tick and its name
@@ -92,6 +94,15 @@ class Panel(Protocol):
 
     def paint(self, axes: Axes, box: Box) -> None:
         """Draws its marks, without any text."""
+        ...
+
+    @property
+    def scales(self) -> tuple[Scale, ...]:
+        """Its axes with their ends, as far as they measure something."""
+        ...
+
+    def spots(self, box: Box) -> list[Spot]:
+        """Its marks with their values, which a page shows on hover and on focus."""
         ...
 
     def sentence(self) -> str:
@@ -183,7 +194,7 @@ def _within(name: Label, box: Box) -> Label:
 
 def _label(axis: Axis, names: Sequence[Label]) -> str:
     """The label, with a note where not every tick has its name."""
-    return axis.label + (axis.partly if len({name.x for name in names}) < len(axis.ticks) else "")
+    return axis.title + (axis.partly if len({name.x for name in names}) < len(axis.ticks) else "")
 
 
 def beside(axis: Axis, ends: tuple[float, float], box: Box, many: int) -> list[Label]:

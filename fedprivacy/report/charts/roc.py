@@ -14,15 +14,18 @@ from fedprivacy.report.blocks import Table
 from fedprivacy.report.charts.axis import Axis, percent
 from fedprivacy.report.charts.lines import Lines
 from fedprivacy.report.charts.looks import Look
+from fedprivacy.report.charts.panel import Box
 from fedprivacy.report.charts.series import Band, Point, Series
+from fedprivacy.report.charts.spots import Spot
 
 FLOOR = 1e-3  # where both axes begin
 STEPS = 6  # points of a straight part, which is bent on logarithmic axes
 GRID = np.geomspace(FLOOR, 1.0, 121)
+HOVERED = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # where it shows values
 READ_AT = (0.01, 0.1, 0.5)  # false alarms at which a curve is read in words
 ATTACK: Look = (svg.LOCAL, "", "-")
 BOUND: Look = (svg.CENTRAL, "", (0, (6, 2)))
-GUESSING: Look = (svg.MUTED, "", "-")
+GUESSING: Look = (svg.MUTED, "", (0, (1, 2)))
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,17 @@ class Roc(Lines):
             allowed_here = f", allowed {percent(allowed(self.bound, rate))}" if self.bound else ""
             parts.append(f"at {percent(rate)}: {percent(averaged(self.curves, rate))}{allowed_here}")
         return f"{self.y.label} at false alarms (FPR): {'; '.join(parts)}."
+
+    def spots(self, box: Box) -> list[Spot]:
+        """The attack and its bound, read at some rates of false alarms."""
+        spots = []
+        for rate in (rate for rate in HOVERED if rate >= self.blind):
+            values = [(self.series[0].label, averaged(self.curves, rate))]
+            values += [("Allowed at most", allowed(self.bound, rate))] if self.bound else []
+            for name, share in values:
+                text = f"{name}: TPR {percent(share)} at FPR {percent(rate)}"
+                spots.append(Spot(self._over(rate, box), self._down(max(share, FLOOR), box), text))
+        return spots
 
     def table(self, caption: str) -> Table:
         """The curve, read at some rates of false alarms."""
@@ -74,8 +88,7 @@ def roc(curves: Sequence[Curve], bound: Curve | None, blind: float) -> Roc:
         series += [Series(ATTACK, "Each run", _points(curve), width=0.9) for curve in curves]
     if bound is not None:
         series.append(Series(BOUND, "The most that the guarantee allows", _points(bound)))
-    guessing = "Guessing" + ("" if bound else "; no guarantee, so no bound")
-    series.append(Series(GUESSING, guessing, (Point(FLOOR, FLOOR), Point(1.0, 1.0)), width=1.0))
+    series.append(Series(GUESSING, "Guessing", (Point(FLOOR, FLOOR), Point(1.0, 1.0)), width=1.0))
     blind = min(1.0, blind)
     rates = {rate: f"{words.number(100 * rate)} %" for rate in (FLOOR, 0.01, 0.1, 1.0)}
     return Roc(

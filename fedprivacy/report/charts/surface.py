@@ -14,7 +14,9 @@ from fedprivacy.report.blocks import Table
 from fedprivacy.report.charts.axis import Axis
 from fedprivacy.report.charts.lines import Lines
 from fedprivacy.report.charts.panel import Box
+from fedprivacy.report.charts.scales import Scale
 from fedprivacy.report.charts.series import Point, Series
+from fedprivacy.report.charts.spots import Spot
 
 LEVELS = 12  # lines of equal height
 ROOM = 0.25  # margin as a share of the drawn range, on each side
@@ -44,6 +46,18 @@ class Surface(Lines):
             grid, grid, heights, levels=levels, colors=svg.MUTED, linewidths=0.8, linestyles="solid", zorder=1
         )
         super().paint(axes, box)
+
+    @property
+    def scales(self) -> tuple[Scale, ...]:
+        """Coordinates, which begin nowhere."""
+        return ()
+
+    def spots(self, box: Box) -> list[Spot]:
+        """The marks without the path."""
+        every = [(mark.label, mark.points[0]) for mark in self.series[1:]]
+        return [
+            Spot(self._over(p.x, box), self._down(p.y, box), f"{name}: {self._pair(p)}") for name, p in every
+        ]
 
     def sentence(self) -> str:
         """Where the path begins, and where its marks lie."""

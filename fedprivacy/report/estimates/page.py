@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.estimates import EstimatesCell, EstimatesDocument
@@ -48,7 +49,7 @@ def page(document: EstimatesDocument, *, error: bool = False, command: bool = Fa
     if document.status != "finished":
         lead.append(common.status(document, len(document.cells), None, "cells", error=error))
     pictures = _pictures(document)
-    lead += [*pictures[:1], _finding(document)]
+    lead += [*pictures, _finding(document)]
     cells = _protected(document)
     guarantees = protection.blocks(cells, "", ESTIMATES)
     return Page(
@@ -59,7 +60,7 @@ def page(document: EstimatesDocument, *, error: bool = False, command: bool = Fa
         lead=lead,
         sections=[
             Section("guarantees", "Who is protected from whom", guarantees, folded=False),
-            *_slopes(document, pictures[1:]),
+            *_slopes(document),
             *surface.section(document),
             Section("coefficients", "The estimates", _coefficients(document)),
             Section("losses", "Every loss", _losses(document)),
@@ -81,63 +82,61 @@ def _finding(document: EstimatesDocument) -> Finding:
 
 
 def _pictures(document: EstimatesDocument) -> list[Picture]:
-    """The loss over epsilon for most records, and over the records at the largest epsilon."""
+    """The loss over epsilon for most records, beside that over the records at the largest epsilon."""
     if not document.fitted_cells:
         return []
     most, largest = document.sizes[-1], document.epsilons[-1]
-    pictures = [
-        _picture(
-            document,
-            "epsilon",
-            f"Mean excess of the objective over epsilon, {most:,} records",
-            lambda cell: cell.epsilon if cell.records == most else None,
-        )
+    panels = [
+        _panel(document, "epsilon", f"Over epsilon, {most:,} records", lambda cell: cell.records == most)
     ]
     if len(document.sizes) > 1:
-        pictures.append(
-            _picture(
-                document,
-                "records",
-                f"Mean excess of the objective over the number of records, at epsilon {largest:g}",
-                lambda cell: float(cell.records) if cell.epsilon == largest else None,
-            )
+        title = f"Over the number of records, at epsilon {largest:g}"
+        panels.append(_panel(document, "records", title, lambda cell: cell.epsilon == largest))
+    drawn = [panel for panel in panels if panel.series]
+    if not drawn:
+        return []
+    low = 10 ** min(panel.y_ends[0] for panel in drawn)
+    high = 10 ** max(panel.y_ends[1] for panel in drawn)
+    shared = tuple(replace(panel, y=replace(panel.y, limits=(low, high))) for panel in drawn)
+    epsilon_terms = words.terms([g for cell in document.cells for g in cell.guarantees])
+    caption = f"Mean excess of the objective, with the 95 % interval over noise. {SIMULATED} "
+    caption += f"Each epsilon: {epsilon_terms}."
+    head = ("Approach", "Records", "Epsilon", "Mean excess", "95 %", "Bound")
+    rows = [
+        (
+            cell.approach, f"{cell.records:,}", words.number(cell.epsilon), words.number(cell.excess.mean, 3),
+            _interval(cell.excess.interval), _bound(cell),
         )
-    return [picture for picture in pictures if picture is not None]
+        for cell in document.fitted_cells
+        if cell.records == most or cell.epsilon == largest
+    ]  # fmt: skip
+    table = Table(caption, head, rows, numeric=frozenset({1, 2, 3, 4, 5}))
+    title = "Mean excess of the objective by approach"
+    return [Chart("excess", title, caption, shared, tables=(table,)).picture]
 
 
-def _picture(
-    document: EstimatesDocument, x_label: str, heading: str, place: Callable[[EstimatesCell], float | None]
-) -> Picture | None:
+def _panel(
+    document: EstimatesDocument, x_label: str, title: str, shown: Callable[[EstimatesCell], bool]
+) -> Lines:
+    """A line for each approach; an excess of 0 or less has no place on a logarithmic axis."""
     series = []
-    rows: list[tuple[str, ...]] = []
     for look, name in zip(looks.series(len(document.approaches)), document.approaches, strict=True):
         points = []
         for cell in document.fitted_cells:
-            x, mean = place(cell), cell.excess.mean
-            if cell.approach != name or x is None or mean is None:
-                continue
-            ends = cell.excess.interval
-            rows.append((name, words.number(x), words.number(mean, 3), _interval(ends), _bound(cell)))
-            if mean > 0:
+            mean, ends = cell.excess.mean, cell.excess.interval
+            if cell.approach == name and shown(cell) and mean is not None and mean > 0:
+                x = float(cell.records) if x_label == "records" else cell.epsilon
                 points.append(Point(x, mean, ends if ends and ends[0] > 0 else None))
         if points:
-            points.sort(key=lambda point: point.x)
-            series.append(Series(look, name, tuple(points)))
-    if not series:
-        return None
-    epsilon_terms = words.terms([g for cell in document.cells for g in cell.guarantees])
-    caption = f"{heading}, logarithmic, with the 95 % interval over noise. {SIMULATED} Each epsilon: "
-    caption += f"{epsilon_terms}."
+            series.append(Series(look, name, tuple(sorted(points, key=lambda point: point.x))))
     ticks = at_data([point.x for line in series for point in line.points])
     phrase = "at {} records" if x_label == "records" else "at epsilon {}"
-    panel = Lines(
+    return Lines(
         Axis(x_label, log=True, ticks=ticks, phrase=phrase),
         Axis("Excess", lambda excess: words.number(excess, 3), tick_text=words.number, log=True),
         tuple(series),
+        title=title,
     )
-    head = ("Approach", words.capital(x_label), "Mean excess", "95 %", "Bound")
-    table = Table(caption, head, rows, numeric=frozenset({1, 2, 3, 4}))
-    return Chart(f"excess-{x_label}", heading, caption, (panel,), tables=(table,)).picture
 
 
 def _protected(document: EstimatesDocument) -> list[protection.Protected]:
@@ -149,8 +148,8 @@ def _protected(document: EstimatesDocument) -> list[protection.Protected]:
     ]
 
 
-def _slopes(document: EstimatesDocument, pictures: list[Picture]) -> list[Section]:
-    if not document.slopes and not pictures:
+def _slopes(document: EstimatesDocument) -> list[Section]:
+    if not document.slopes:
         return []
     rows = [
         (
@@ -169,10 +168,8 @@ def _slopes(document: EstimatesDocument, pictures: list[Picture]) -> list[Sectio
         "of a fixed number of steps keeps what it has not yet descended, and a grid what lies between its "
         "points."
     )
-    blocks: list[Block | Details] = [*pictures]
-    if rows:
-        blocks.append(Table(caption, ("Approach", "The excess", "At"), rows))
-    return [Section("slopes", "How the loss changes with epsilon and records", blocks)]
+    table = Table(caption, ("Approach", "The excess", "At"), rows)
+    return [Section("slopes", "How the loss changes with epsilon and records", [table])]
 
 
 def _coefficients(document: EstimatesDocument) -> list[Block | Details]:

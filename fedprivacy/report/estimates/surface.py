@@ -6,7 +6,7 @@ from fedprivacy.documents.estimates import EstimatesDocument
 from fedprivacy.report import charts, words
 from fedprivacy.report.blocks import Section
 from fedprivacy.report.charts import Chart
-from fedprivacy.report.common import spaced
+from fedprivacy.report.charts.spacing import spaced
 
 STEPS = 300  # points of a path that are drawn
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from fedprivacy.documents.answers import Query, Row
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.statistics import StatisticsDocument
-from fedprivacy.report import common, words
+from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Details, Group, Picture, Table, Value
 from fedprivacy.report.charts import Chart, Dots, looks
+from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.statistics import dots, figures
 
 DRAWN = 40  # rows of a query that a picture has room for
@@ -50,7 +51,7 @@ def drawn_places(kind: str, rows: Sequence[Row], most: int) -> list[int]:
     if len(rows) <= most:
         return places
     if kind == "quantile":
-        return common.spaced(places, most)
+        return spaced(places, most)
     return sorted(places, key=lambda place: -_size(rows[place]))[:most]
 
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from fedprivacy.documents.answers import Answer, Repeats, Row
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.statistics import StatisticsComparison
-from fedprivacy.report import common, names, words
+from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Details, Group, Picture, Section, Table, Value
 from fedprivacy.report.charts import Chart, Dots, looks
+from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.statistics import dots, figures
 from fedprivacy.report.statistics.answers import CHOICES, DRAWN, LISTED, drawn_places, only
 from fedprivacy.statistics.comparison import SHOWN
@@ -35,7 +36,7 @@ def of_comparison(document: StatisticsComparison) -> list[Section]:
             blocks.append(_picture(document, group, panels, epsilon, f"answers-{place}"))
     if not blocks:
         return []
-    others = common.spaced(document.epsilons[:-1], OTHERS)
+    others = spaced(document.epsilons[:-1], OTHERS)
     blocks += [
         Details(
             f"The answers at epsilon {words.number(cell)}",
@@ -69,8 +70,9 @@ def _panel(document: StatisticsComparison, query: Repeats, epsilon: float | None
     rows = exact.rows if exact else []
     longest = max([rows, *(answer.rows for answer in by_arm.values())], key=len)
     places = drawn_places(query.kind, rows if len(rows) == len(longest) else longest, DRAWN)
+    drawn = looks.arms(document.arms)
     columns = [
-        dots.Column(looks.look(arm), names.arm(arm), dict(enumerate(answer.rows)))
+        dots.Column(drawn[arm], names.arm(arm), dict(enumerate(answer.rows)))
         for arm, answer in by_arm.items()
     ]
     if any(row.estimate is not None for row in rows):

@@ -12,7 +12,7 @@ from fedprivacy.report.charts import Row as Named
 from fedprivacy.report.charts.looks import Look
 from fedprivacy.report.statistics import figures
 
-EXACT: Look = (svg.NONE, "|", "")  # the true value: an upright line that no dot hides
+EXACT: Look = (svg.INK, "|", "")  # the true value: an upright line that no dot hides
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from fedprivacy.documents.answers import HUGE, Repeats, Slope, StatisticsCell
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.statistics import StatisticsComparison
-from fedprivacy.report import common, names, words
+from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Group, Picture, Section, Table, Text, Value
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
 from fedprivacy.report.charts.axis import at_data, percent
+from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.statistics import figures
 from fedprivacy.report.statistics.answers import CHOICES
 
-TOGETHER = 2  # queries of the picture on top; the others have one of their own
+TOGETHER = 6  # queries of a picture, as small panels; more queries have another
 LINES = 10  # the most lines that one panel can distinguish
 SIMULATED = "True values are known to this simulation alone; no guarantee covers those who see errors."
 LAWS = (
@@ -108,20 +109,23 @@ def _panel(document: StatisticsComparison, query: Repeats) -> Lines | None:
     """A line for each arm over epsilon, or for each arm and epsilon over the number of clients."""
     over = _over_clients(document)
     most = _epsilons_drawn(document)
-    epsilons = common.spaced(document.epsilons, most) if over and most > 1 else document.epsilons[-1:]
+    epsilons = spaced(document.epsilons, most) if over and most > 1 else document.epsilons[-1:]
     series = []
-    for arm in _noisy(document):
-        color, marker, line = looks.look(arm)
+    arms, looks_of_arms = _noisy(document), looks.arms(document.arms)
+    free = [look for look in looks.others(len(looks.MORE)) if look not in looks_of_arms.values()]
+    rest = iter(free * LINES)
+    for arm in arms:
         if not over:
             points = [_point(document, cell, query.name, cell.epsilon) for cell in document.of(arm)]
-            series.append(Series((color, marker, line), names.arm(arm), tuple(p for p in points if p)))
+            series.append(Series(looks_of_arms[arm], names.arm(arm), tuple(p for p in points if p)))
             continue
-        for epsilon, (_, dashes) in zip(epsilons, looks.SHADES, strict=False):
+        for epsilon in epsilons:
+            look = looks_of_arms[arm] if epsilon == epsilons[0] else next(rest)
             cells = document.of(arm, epsilon=epsilon)
             points = [_point(document, cell, query.name, cell.clients) for cell in cells]
             label = f"{names.arm(arm)}, epsilon {words.number(epsilon)}"
             label += _fitted(document, arm, query, epsilon)
-            series.append(Series((color, marker, dashes), label, tuple(p for p in points if p)))
+            series.append(Series(look, label, tuple(p for p in points if p)))
     drawn = tuple(line for line in series if line.points)
     if not drawn:
         return None
@@ -175,7 +179,6 @@ def _picture(document: StatisticsComparison, queries: Sequence[Repeats], name: s
         f"Line charts of errors against {over}",
         _caption(document, panels, epsilon_terms) + _never_off(document, queries),
         panels,
-        stacked=True,
         terms=f"At {epsilon_terms or 'no guarantee'}.",
         tables=(_table(document, queries),),
     ).picture
@@ -218,7 +221,7 @@ def _some_error(document: StatisticsComparison, arm: Arm, name: str) -> bool:
 
 def _epsilons_drawn(document: StatisticsComparison) -> int:
     """The number of epsilons with a line in each arm."""
-    return max(1, min(len(looks.SHADES), LINES // max(1, len(_noisy(document)))))
+    return max(1, min(looks.EPSILONS, LINES // max(1, len(_noisy(document)))))
 
 
 def _table(document: StatisticsComparison, queries: Sequence[Repeats]) -> Table:

@@ -66,7 +66,7 @@ def test_all_records_are_drawn_with_those_exposed_for_certain_in_colour() -> Non
         bars = re.findall(r"<path [^>]*?style=\"fill: var\(--(local|none)\)", drawn)
         assert (bars.count("local"), bars.count("none")) == (2 + 1, 4 - 1 + 1)  # and one each in the legend
         assert {"Exposed for certain", "Other records", "Records", "1", "100"} <= set(texts(drawn))
-        assert records.caption in html.unescape(drawn)
+        assert records.drawing.caption in html.unescape(drawn)
     assert "How many of 1,000 records" in records.caption
     assert "4 are exposed for certain" in records.caption
     assert "The middle record's advantage is -0.250 to 0.250." in records.caption
@@ -103,7 +103,7 @@ def test_classes_are_drawn_from_the_most_exposed_on_beside_all_records() -> None
     written = texts(classes.wide)
     assert [text for text in written if text in {"0", "1", "2"}][:3] == ["0", "1", "2"]
     assert "All records together: 0.700" in written
-    assert classes.caption in classes.wide
+    assert classes.drawing.caption in classes.wide
     [table] = classes.tables
     assert [row[0] for row in table.rows] == ["0", "1", "2"]
     assert table.caption.startswith("Each class by its AUC")

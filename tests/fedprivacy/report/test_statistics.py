@@ -27,7 +27,6 @@ from pages import (
 
 from fedprivacy import report
 from fedprivacy.errors import InputError
-from fedprivacy.report.charts import looks
 from fedprivacy.report.statistics import answers, errors, figures
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.comparison import SHOWN
@@ -262,10 +261,6 @@ def test_what_epsilon_stands_at_is_said_once_at_the_finding(documents) -> None:
     assert "under local trust also against the server" in found
     broken = {**documents["falling"], "finding": None, "status": "failed"}
     assert worded(broken).text("finding").count("adjacency replace-one") == 1
-
-
-def test_lines_of_several_epsilons_differ_by_more_than_colour() -> None:
-    assert len({str(line) for _, line in looks.SHADES}) == len(looks.SHADES)
 
 
 def test_exact_central_and_local_answers_stand_side_by_side(documents) -> None:

@@ -100,7 +100,7 @@ def test_arms_are_trust_models_with_units_and_each_looks_otherwise() -> None:
     assert [names.arm(one) for one in arms] == [
         "No noise", "Central, unit client", "Central, unit example", "Local, unit client", "Local, unit example",
     ]  # fmt: skip
-    assert len({str(looks.look(one)) for one in arms}) == 5
+    assert len({str(look) for look in looks.arms(arms).values()}) == 5
     document = compared()
     for one in document["cells"][5:7]:
         one.update(asked="auto")
@@ -109,7 +109,7 @@ def test_arms_are_trust_models_with_units_and_each_looks_otherwise() -> None:
     assert [names.arm(one) for one in more[3:]] == [
         "Local, unit client, best mechanism (auto)", "Local, unit client, Gaussian", "Local, unit example",
     ]  # fmt: skip
-    assert len({str(looks.look(one)) for one in more}) == 6
+    assert len({str(look) for look in looks.arms(more).values()}) == 6
 
 
 def test_a_comparison_of_one_unit_has_the_arms_and_the_page_that_it_had() -> None:

@@ -1,0 +1,66 @@
+"""When an attack's interval tells nothing, and how many targets would do."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import count
+
+from fedprivacy.attacks.intervals import CONFIDENCE, proportion_high, proportion_low
+
+WIDEST = 0.5  # of shares: an interval wider than half of all that is possible is no result
+GOAL = 0.2  # the width that the numbers below are for
+_ERROR = (1 - CONFIDENCE) / 2
+
+
+def tells(low: float, high: float) -> bool:
+    """Whether the interval of a share is narrow enough for the share to be a result.
+
+    >>> tells(0.0, 0.99), tells(0.4, 0.6)
+    (False, True)
+    """
+    return high - low <= WIDEST
+
+
+def tells_epsilon(low: float, high: float | None, claim: float | None) -> bool:
+    """Whether the interval of an estimated epsilon tells anything: it excludes 0, or the claim.
+
+    Args:
+        low: Its lower end.
+        high: Its upper end; None where there is none.
+        claim: The claimed epsilon; None without a claim.
+
+    >>> tells_epsilon(0.0, 6.1, 4.8), tells_epsilon(0.0, 2.0, 4.8), tells_epsilon(0.5, None, 4.8)
+    (False, True, True)
+    """
+    return low > 0 or (high is not None and claim is not None and high < claim)
+
+
+def width(hits: int, trials: int) -> float:
+    """The width of the exact 95 % interval (Clopper and Pearson 1934) of `hits` out of `trials`."""
+    return proportion_high(hits, trials, _ERROR) - proportion_low(hits, trials, _ERROR)
+
+
+@lru_cache
+def members_needed(widest: float = GOAL) -> int:
+    """The smallest number of members of whom any share has an interval of at most this width.
+
+    The interval is widest where half of them are found, so that it holds whatever the attack finds.
+
+    Args:
+        widest: In (0, 1].
+    """
+    return next(number for number in count(1) if width(number // 2, number) <= widest)
+
+
+@lru_cache
+def nonmembers_needed(fpr: float) -> int:
+    """The smallest number of non-members that show a false positive rate to within its own size.
+
+    With fewer the threshold of "1 % FPR" may well be that of 0.2 % or of 4 %. So many have an interval of at
+    most the rate's own width where as many of them as the rate names are accused, rounded down.
+
+    Args:
+        fpr: The false positive rate, in (0, 1).
+    """
+    first = max(1, round(1 / fpr))  # of fewer not one may be accused
+    return next(number for number in count(first) if width(int(fpr * number + 1e-9), number) <= fpr)

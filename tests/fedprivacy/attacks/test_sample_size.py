@@ -1,0 +1,37 @@
+"""How many targets figures need, against direct search with scipy's own intervals."""
+
+from __future__ import annotations
+
+import pytest
+from scipy.stats import binomtest
+
+from fedprivacy.attacks.sample_size import members_needed, nonmembers_needed, tells, width
+
+
+def exact(hits: int, trials: int) -> float:
+    ends = binomtest(hits, trials).proportion_ci(0.95, method="exact")
+    return float(ends.high - ends.low)
+
+
+@pytest.mark.parametrize(("hits", "trials"), [(0, 5), (3, 7), (7, 7), (50, 104)])
+def test_the_width_is_that_of_clopper_and_pearson(hits: int, trials: int) -> None:
+    assert width(hits, trials) == pytest.approx(exact(hits, trials))
+
+
+@pytest.mark.parametrize("widest", [0.5, 0.3, 0.2])
+def test_members_needed_is_the_smallest_number_of_whom_every_share_is_known(widest: float) -> None:
+    smallest = next(n for n in range(1, 400) if max(exact(hits, n) for hits in range(n + 1)) <= widest)
+    assert members_needed(widest) == smallest
+
+
+@pytest.mark.parametrize("fpr", [0.1, 0.05])
+def test_nonmembers_needed_is_the_smallest_number_that_shows_the_rate(fpr: float) -> None:
+    smallest = next(n for n in range(round(1 / fpr), 5000) if exact(int(fpr * n + 1e-9), n) <= fpr)
+    assert nonmembers_needed(fpr) == smallest
+    assert nonmembers_needed(0.01) > nonmembers_needed(fpr)
+
+
+def test_an_interval_of_nearly_everything_tells_nothing() -> None:
+    assert not tells(0.0, 0.99)
+    assert not tells(0.0, 0.51)
+    assert tells(0.45, 0.8)

@@ -1,0 +1,87 @@
+"""The pictures of an audit and of a choice of settings show the figures of their documents, and no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pages import charts_of, check_charts
+
+GUARANTEE = {
+    "observer": "outsider", "trust": "central", "epsilon": 4.8452518, "delta": 0.001, "unit": "client",
+    "adjacency": "replace-one", "sampling": "all", "rounds": 2, "accountant": "RDP", "assumptions": [],
+    "of": "training", "words": "",
+}  # fmt: skip
+
+
+def audited(high: float | None = 6.1) -> dict[str, Any]:
+    bound = {"epsilon": 0.52, "ceiling": 1.3, "delta": 0.001, "confidence": 0.95, "canaries": 20}
+    observer = {
+        "observer": "outsider", "guarantee": GUARANTEE, "one_run": bound, "if_gaussian": None,
+        "canary_clients": {"epsilon": 2.2, "low": 0.0, "high": high},
+        "verdict": {"holds": None, "words": "proves nothing."},
+    }  # fmt: skip
+    bare = {
+        "observer": "server", "guarantee": {**GUARANTEE, "observer": "server", "epsilon": None},
+        "one_run": None, "if_gaussian": None, "canary_clients": None,
+        "verdict": {"holds": None, "words": "nothing is claimed."},
+    }  # fmt: skip
+    return {
+        "schema": 1, "kind": "audit", "name": "small", "audited": {"words": "Audited.", "false_alarm": 0.05},
+        "observers": [bare, observer], "scenario": {},
+    }  # fmt: skip
+
+
+def tuned(public: bool = True) -> dict[str, Any]:
+    scores = [0.7, 0.9, 0.8]
+    return {
+        "schema": 1, "kind": "tune", "name": "small",
+        "scenario": {"tune": {"method": "public" if public else "random-stopping"}},
+        "choice": {"candidate": 1, "accuracy": 0.9, "score": None, "settings": {"a": 2}, "clients": 60},
+        "candidates": [
+            {"settings": {"a": at}, "public_accuracy": score if public else None}
+            for at, score in enumerate(scores)
+        ],
+        "tries": [{"candidate": 1, "score": 123.456}],
+        "privacy": {"guarantees": [{**GUARANTEE, "epsilon": 3.1}]},
+        "naive": {"guarantees": [GUARANTEE]},
+    }  # fmt: skip
+
+
+def points(chart: Any, panel: int = 0) -> dict[str, list[float]]:
+    return {series.label: [point.x for point in series.points] for series in chart.panels[panel].series}
+
+
+def test_an_audit_has_claim_bound_and_ceiling_on_one_axis_rounded_as_in_its_table() -> None:
+    [chart] = charts_of(audited())
+    shown = points(chart)
+    assert shown["Claimed"] == [4.846]  # up
+    assert shown["Proved at least"] == [0.52]
+    assert shown["Ceiling of so many canaries"] == [1.3]
+    assert shown["Proved at least, if Gaussian"] == []
+    [estimate] = [point for series in chart.panels[0].series for point in series.points if point.interval]
+    assert estimate.interval == (0.0, 6.1)
+    assert chart.panels[0].x_ends[0] == 0.0
+    assert "goes on beyond" not in chart.caption
+    check_charts(audited())
+
+
+def test_an_interval_without_an_end_goes_beyond_the_axis_and_the_caption_says_so() -> None:
+    [chart] = charts_of(audited(high=None))
+    assert "goes on beyond it" in chart.caption
+
+
+def test_a_choice_has_the_score_of_each_candidate_and_what_it_costs() -> None:
+    [chart] = charts_of(tuned())
+    assert points(chart) == {"Chosen": [0.9], "Not chosen": [0.8, 0.7]}
+    assert points(chart, 1) == {
+        "The choice, training included": [3.1], "All 3 candidates, released": [pytest.approx(4.845, abs=1e-3)],
+    }  # fmt: skip
+    check_charts(tuned())
+
+
+def test_scores_on_clients_records_are_in_no_picture() -> None:
+    [chart] = charts_of(tuned(public=False))
+    assert len(chart.panels) == 1
+    assert "123" not in chart.alt + chart.caption + str(chart.derived_tables)
+    assert "are the operator's" in chart.caption
