@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +98,7 @@ def _ranges(edges: Sequence[float]) -> list[str]:
     """`below 30`, `30 to 45`, `45 and above`: each without its upper end."""
     if not len(edges):
         return ["all"]
-    between = [f"{low:g} to {high:g}" for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    between = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
     return [f"below {edges[0]:g}", *between, f"{edges[-1]:g} and above"]
 
 

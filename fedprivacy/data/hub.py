@@ -106,7 +106,7 @@ def _make(source: Source, target: Path) -> None:
 
 
 def _passing_cache(source: Source, beside: Path) -> AbstractContextManager[str | None]:
-    """A cache for what datasets makes of a folder, one more copy of private data: it goes when we are done."""
+    """A cache for what datasets makes of a folder, one more copy of private data, which goes after use."""
     return tempfile.TemporaryDirectory(dir=beside) if source.is_folder else nullcontext()
 
 

@@ -46,7 +46,7 @@ def origin_of(name: str, keys: Mapping[str, Any]) -> Origin:
 
 
 def names(file: str, origin: Origin) -> list[str]:
-    """The names of all columns of the test records, features first, each one-hot column under its own name.
+    """The names of the columns of the test records, features first; one-hot columns have one name.
 
     Args:
         file: The .npz file.

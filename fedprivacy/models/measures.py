@@ -91,7 +91,9 @@ def calibration_error(y: NDArray[np.int64], predictions: Predictions) -> float:
     return float(np.abs(right - claimed).sum() / len(y))
 
 
-def _auroc(y: NDArray[np.int64], probabilities: NDArray[np.float64], present: NDArray[np.int64]) -> float | None:
+def _auroc(
+    y: NDArray[np.int64], probabilities: NDArray[np.float64], present: NDArray[np.int64]
+) -> float | None:
     from sklearn.metrics import roc_auc_score
 
     if len(present) < 2 or len(present) * len(y) > MOST_SCORES:

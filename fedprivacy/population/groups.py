@@ -52,4 +52,3 @@ def _groups(data: Data, evaluation: Evaluation) -> Iterator[Grouping]:
         if column is None:
             raise InputError(f"evaluation.groups: {name}: no such column. Correct it.")
         yield grouping(name, column, (evaluation.edges or {}).get(name, ()))
-

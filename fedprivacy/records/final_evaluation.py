@@ -49,8 +49,9 @@ def final_evaluation(
     if groups := test_groups(scenario.data, scenario.evaluation):
         fields["groups"] = [by_group(grouping, y, predictions) for grouping in groups]
     users = None if people.test_owned else test_users(scenario.data)
-    if users is not None and (found := by_user(users, predictions.named == y)) is not None:
-        fields["users"] = found
+    accuracies = None if users is None else by_user(users, predictions.named == y)
+    if accuracies is not None:
+        fields["users"] = accuracies
     return fields
 
 

@@ -183,8 +183,8 @@ class Evaluation(Section):
         strict=False,
         min_length=1,
         max_length=20,
-        description="The columns of the test records by whose values the final model is measured too, such as "
-        '["sex", "race"]; they need be no features.',
+        description="The columns of the test records by whose values the final model is measured too, such "
+        'as ["sex", "race"]; they need be no features.',
     )
     edges: dict[str, Edges] | None = Field(
         None,

@@ -194,7 +194,7 @@ class Run(Result):
 
     @cached_property
     def groups(self) -> pd.DataFrame:
-        """A row for each group of `evaluation.groups`: records, accuracy with its interval, gap to the best."""
+        """A row for each group of `evaluation.groups`: its accuracy with interval, its gap to the best."""
         import pandas as pd
 
         return with_numbers(pd.DataFrame(tables.groups(self.document)))

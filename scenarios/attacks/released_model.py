@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -22,7 +24,11 @@ from fedprivacy.attacks.released.exposure import exposure, in_turn
 from fedprivacy.attacks.released.lira import Variance, lira
 from fedprivacy.attacks.released.references import Recipe, train_references
 from fedprivacy.attacks.released.signals import Signals
+from fedprivacy.data.groups import Grouping
 from fedprivacy.errors import InputError
+from fedprivacy.models.prediction import predict
+from fedprivacy.population.groups import test_groups, training_groups
+from fedprivacy.records.final_evaluation import by_group
 from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch
@@ -32,6 +38,7 @@ from fedprivacy.training.task import LocalTraining
 from scenarios.attacks.game_setup import Arena, Tensors, rounds_trained
 from scenarios.attacks.scoring import AttackResult, score_attack
 
+Accuracies = Mapping[str, Mapping[str, dict[str, float]]]  # by column, then by group
 MOST = 200  # records whose exposure is kept
 FPR = 0.01  # of the threshold above which a record is called a member; a tenth where there are few records
 # Attacks that can score one reference with the help of the others, which measures exposure; for each its
@@ -69,8 +76,9 @@ def attack_released_model(
         torch.from_numpy(weights), game.members, game.calibration, np.searchsorted(pool, game.targets)
     )
     train, test = arena.accuracies(weights)
+    groups, accuracies = group_accuracies(scenario, arena, weights)
     exposures = {
-        method: _exposure(battery, method, pool)
+        method: _exposure(battery, method, pool, groups, accuracies)
         for method in EXPOSING
         if any(method == _exposing(item) for item in requested.values())
     }
@@ -149,7 +157,35 @@ def _exposing(attack: Released) -> str | None:
     return next((method for method in EXPOSING if method in attack.methods), None)
 
 
-def _exposure(battery: Battery, method: str, pool: Ids) -> dict[str, Any]:
+def group_accuracies(
+    scenario: AttackScenario, arena: Arena, weights: NDArray[np.float32]
+) -> tuple[tuple[Grouping, ...], Accuracies]:
+    """The groups of all training records, and by column and group the model's accuracy on test records.
+
+    Args:
+        scenario: The run; it has none where `evaluation.groups` names no feature.
+        arena: The run with its game.
+        weights: Of the attacked model, flat.
+    """
+    groups = training_groups(scenario.data, scenario.evaluation)
+    if not groups:
+        return (), {}
+    x, y = arena.game.people.held_out("test")
+    predictions = predict(arena.fleet.module, weights, x)
+    columns = [by_group(each, y, predictions) for each in test_groups(scenario.data, scenario.evaluation)]
+    return groups, {
+        column["column"]: {
+            group["group"]: {"value": group["accuracy"], "low": group["low"], "high": group["high"]}
+            for group in column["groups"]
+            if group["records"]
+        }
+        for column in columns
+    }
+
+
+def _exposure(
+    battery: Battery, method: str, pool: Ids, groups: Sequence[Grouping], accuracies: Accuracies
+) -> dict[str, Any]:
     """The exposure of records under a method, by their index in the training data."""
     variance, offline = EXPOSING[method]
 
@@ -159,8 +195,12 @@ def _exposure(battery: Battery, method: str, pool: Ids) -> dict[str, Any]:
     members, labels = battery.references.members, battery.y.cpu().numpy()
     fpr = FPR if (~members).sum(axis=1).min() >= math.ceil(1 / FPR) - 1 else 10 * FPR
     signals = battery.reference_confidences[0]
-    result = exposure(in_turn(score, signals, members), members, labels, fpr, signals)
+    of_pool = [replace(group, codes=group.codes[pool]) for group in groups]
+    result = exposure(in_turn(score, signals, members), members, labels, fpr, signals, of_pool)
     as_json = result.to_json(MOST)
+    for column, parts in as_json.get("groups", {}).items():
+        for label, part in parts.items():
+            part["accuracy"] = accuracies[column].get(label)
     for exposed in as_json["most_exposed"]:
         exposed["record"] = int(pool[exposed["record"]])  # its content stays secret
     return {"method": method, **as_json}
