@@ -181,8 +181,8 @@ def _panel(models: Sequence[Model]) -> Dots:
     series = tuple(
         Series(model.look, model.label, tuple(points[at])) for at, model in enumerate(models) if points[at]
     )
-    ends = [end for each in series for p in each.points for end in (p.x, *(p.interval or ()))]
-    limits = looks.accuracy_range(ends) if ends else (0.0, 1.0)
+    shown = [value for each in series for p in each.points for value in (p.x, *(p.interval or ()))]
+    limits = looks.accuracy_range(shown) if shown else (0.0, 1.0)
     x = Axis("Accuracy within the group", words.accuracy, tick_text=percent, limits=limits)
     return Dots(x, tuple(rows), series, values=len(series) == 1)
 

@@ -8,8 +8,10 @@ from fedprivacy.documents.comparison import CompareDocument, Figures
 from fedprivacy.documents.quality import Measures
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.report import names, words
-from fedprivacy.report.blocks import Block, Details, Entry, Section, Table, Value
+from fedprivacy.report.blocks import Block, Details, Entry, Section, Table, Text, Value
 
+FAR = 0.1  # accuracy above balanced accuracy, from where on classes of unequal size are named
+MOST_NAMED = 3  # cells in the sentence; the table has all
 MEANING = {
     "balanced_accuracy": (
         "Balanced accuracy",
@@ -38,17 +40,24 @@ def of_run(document: RunDocument) -> list[Section]:
         for name, (title, meaning) in MEANING.items()
     ]
     where = f"The final model on {words.evaluated_on(document.evaluated_on)}."
-    return _section(Table(where, ("Measure", "Value", "Meaning"), rows, numeric=frozenset({1}), stacked=True))
+    table = Table(where, ("Measure", "Value", "Meaning"), rows, numeric=frozenset({1}), stacked=True)
+    hidden = _hidden(document.final.accuracy if document.final else None, stated.balanced_accuracy)
+    return _section(table, f"{hidden}." if hidden else "")
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
     """The measures of every cell; no section where they were not computed."""
     rows: list[Sequence[Value]] = []
+    hidden = []
     for arm in document.arms:
         for cell in document.of(arm):
             if cell.measures is not None:
                 figures = [getattr(cell.measures, name) for name in Measures.model_fields]
-                rows.append((names.cell(arm, cell.epsilon), *map(_figure, figures)))
+                label = names.cell(arm, cell.epsilon)
+                rows.append((label, *map(_figure, figures)))
+                balanced = cell.measures.balanced_accuracy
+                if sentence := _hidden(cell.accuracy.mean, balanced.mean if balanced else None):
+                    hidden.append(f"{label}: {sentence[0].lower()}{sentence[1:]}.")
     if not rows:
         return []
     epsilon_terms = words.terms(document.guarantees())
@@ -58,11 +67,23 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         f"intervals over seeds.{epsilon}"
     )
     head = ("Cell", *(title for title, _ in MEANING.values()))
-    return _section(Table(caption, head, rows, numeric=frozenset(range(1, len(head)))))
+    table = Table(caption, head, rows, numeric=frozenset(range(1, len(head))))
+    return _section(table, " ".join(hidden[:MOST_NAMED]))
 
 
-def _section(table: Table) -> list[Section]:
-    blocks: list[Block | Details] = [Details("Balanced accuracy, F1, AUROC, calibration", [table])]
+def _hidden(accuracy: float | None, balanced: float | None) -> str:
+    """Says so where classes of unequal size make an accuracy look better than the model is."""
+    if accuracy is None or balanced is None or accuracy - balanced < FAR:
+        return ""
+    return (
+        f"Accuracy {words.accuracy(accuracy)} looks better than the model is, since classes are of unequal "
+        f"size: balanced accuracy is {words.accuracy(balanced)}"
+    )
+
+
+def _section(table: Table, hidden: str) -> list[Section]:
+    blocks: list[Block | Details] = [Text(hidden)] if hidden else []
+    blocks += [Details("Balanced accuracy, F1, AUROC, calibration", [table])]
     return [Section("measures", "Measures beside accuracy", blocks)]
 
 

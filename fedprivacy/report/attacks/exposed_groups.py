@@ -36,14 +36,16 @@ def blocks(exposure: Exposure, name: str, *, drawn: bool) -> list[Block | Detail
         "interval holds for its group by itself. Reference models are trained without noise."
     )
     table = _table(exposure, caption)
+    accuracies = _accuracies(exposure)
+    assert accuracies.x.limits is not None
     rows = sum(1 + len(parts) for parts in exposure.groups.values())
     if not drawn or rows > MOST_ROWS:
         return [Details(f"Each group, by the attack {exposure.attack}", [table])]
     chart = Chart(
         f"{name}-groups",
         "Dot charts of accuracy and of exposure by group",
-        caption,
-        (_accuracies(exposure), _areas(exposure)),
+        caption + words.cut_axis(accuracies.x.limits[0]),
+        (accuracies, _areas(exposure)),
         terms=caption,
         tables=(table,),
     )
