@@ -110,7 +110,7 @@ def _passing_cache(source: Source, beside: Path) -> AbstractContextManager[str |
     return tempfile.TemporaryDirectory(dir=beside) if source.is_folder else nullcontext()
 
 
-def test_columns(source: Source) -> dict[str, NDArray[Any]]:
+def held_out_columns(source: Source) -> dict[str, NDArray[Any]]:
     """The columns of numbers or texts that are no features, of the test records alone.
 
     Each has the shape (test records,). They are read from the data set, and stored nowhere.
@@ -121,11 +121,11 @@ def test_columns(source: Source) -> dict[str, NDArray[Any]]:
     Raises:
         SourceError: if the data set cannot be loaded.
     """
-    return _test_columns(source, _stamp(source))
+    return _held_out_columns(source, _stamp(source))
 
 
 @lru_cache(maxsize=4)
-def _test_columns(source: Source, stamp: object) -> dict[str, NDArray[Any]]:
+def _held_out_columns(source: Source, stamp: object) -> dict[str, NDArray[Any]]:
     from fedprivacy.data.hub_arrays import flat_columns
 
     folder = storage.folder()

@@ -57,7 +57,7 @@ def names(file: str, origin: Origin) -> list[str]:
     return list(dict.fromkeys([*known, *_others(file, origin)]))
 
 
-def test_column(file: str, origin: Origin, name: str) -> Column | None:
+def held_out_column(file: str, origin: Origin, name: str) -> Column | None:
     """A column of the test records, in their order; None where there is no such column.
 
     Args:
@@ -70,9 +70,9 @@ def test_column(file: str, origin: Origin, name: str) -> Column | None:
     if name not in _others(file, origin):
         return None
     if isinstance(origin, TableSource):
-        return _parsed(table_file.test_columns(origin)[name])
+        return _parsed(table_file.held_out_columns(origin)[name])
     if isinstance(origin, Source):
-        return _parsed(hub.test_columns(origin)[name])
+        return _parsed(hub.held_out_columns(origin)[name])
     return _parsed(npz.array(file, "user_test"))
 
 
@@ -114,9 +114,9 @@ def _taken(file: str, part: str, places: list[int]) -> NDArray[np.generic]:
 def _others(file: str, origin: Origin) -> list[str]:
     """The columns of the test records that are no features."""
     if isinstance(origin, TableSource):
-        return list(table_file.test_columns(origin))
+        return list(table_file.held_out_columns(origin))
     if isinstance(origin, Source):
-        return list(hub.test_columns(origin))
+        return list(hub.held_out_columns(origin))
     return [USER] if npz.facts(file).test_users else []
 
 

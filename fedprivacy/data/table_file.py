@@ -69,7 +69,7 @@ def file(source: TableSource) -> str:
     return str(target)
 
 
-def test_columns(source: TableSource) -> dict[str, NDArray[Any]]:
+def held_out_columns(source: TableSource) -> dict[str, NDArray[Any]]:
     """The columns that are no features, of the test records alone, each shape (test records,).
 
     They are read from the table each time that it changes, and stored nowhere: nothing trains on them.
@@ -77,11 +77,11 @@ def test_columns(source: TableSource) -> dict[str, NDArray[Any]]:
     Raises:
         SourceError: if the table cannot be read, or a column cannot be used.
     """
-    return _test_columns(source, tuple(_stamps(source)))
+    return _held_out_columns(source, tuple(_stamps(source)))
 
 
 @lru_cache(maxsize=4)
-def _test_columns(source: TableSource, stamps: tuple[object, ...]) -> dict[str, NDArray[Any]]:
+def _held_out_columns(source: TableSource, stamps: tuple[object, ...]) -> dict[str, NDArray[Any]]:
     import pandas as pd
 
     _, held, frame = _parts(source)

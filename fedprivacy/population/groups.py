@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from fedprivacy.data import npz
 from fedprivacy.data.groups import Grouping, grouping, regrouped
-from fedprivacy.data.record_columns import feature, origin_of, test_column
+from fedprivacy.data.record_columns import feature, held_out_column, origin_of
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.sections import Data, Evaluation
 
 
-def test_groups(data: Data, evaluation: Evaluation) -> tuple[Grouping, ...]:
+def held_out_groups(data: Data, evaluation: Evaluation) -> tuple[Grouping, ...]:
     """The groups of the test records by each column of `evaluation.groups`.
 
     Raises:
@@ -37,7 +37,7 @@ def training_groups(data: Data, evaluation: Evaluation) -> tuple[Grouping, ...]:
     return tuple(groups)
 
 
-def test_users(data: Data) -> NDArray[np.str_] | None:
+def held_out_users(data: Data) -> NDArray[np.str_] | None:
     """The user of each test record, shape (test records,); None where the data do not name them."""
     if not isinstance(data, FileData) or not data.facts.test_users:
         return None
@@ -48,7 +48,7 @@ def _groups(data: Data, evaluation: Evaluation) -> Iterator[Grouping]:
     if evaluation.groups is None or not isinstance(data, FileData):
         return
     for name in evaluation.groups:
-        column = test_column(data.file, origin_of(data.name, dict(data)), name)
+        column = held_out_column(data.file, origin_of(data.name, dict(data)), name)
         if column is None:
             raise InputError(f"evaluation.groups: {name}: no such column. Correct it.")
         yield grouping(name, column, (evaluation.edges or {}).get(name, ()))

@@ -22,7 +22,7 @@ from fedprivacy.documents.quality import (
 from fedprivacy.models.measures import balanced_accuracy, measures
 from fedprivacy.models.prediction import Predictions
 from fedprivacy.population.clients import Population
-from fedprivacy.population.groups import test_groups, test_users
+from fedprivacy.population.groups import held_out_groups, held_out_users
 from fedprivacy.scenario import Scenario
 
 LEAST_USERS = 10  # of fewer there is no tenth
@@ -46,9 +46,9 @@ def final_evaluation(
     fields: dict[str, Any] = {"measures": Measures.new(**measures(y, predictions).to_json()).to_json()}
     if scenario.evaluation.on != "test":
         return fields
-    if groups := test_groups(scenario.data, scenario.evaluation):
+    if groups := held_out_groups(scenario.data, scenario.evaluation):
         fields["groups"] = [by_group(grouping, y, predictions) for grouping in groups]
-    users = None if people.test_owned else test_users(scenario.data)
+    users = None if people.test_owned else held_out_users(scenario.data)
     accuracies = None if users is None else by_user(users, predictions.named == y)
     if accuracies is not None:
         fields["users"] = accuracies

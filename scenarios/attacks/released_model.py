@@ -27,7 +27,7 @@ from fedprivacy.attacks.released.signals import Signals
 from fedprivacy.data.groups import Grouping
 from fedprivacy.errors import InputError
 from fedprivacy.models.prediction import predict
-from fedprivacy.population.groups import test_groups, training_groups
+from fedprivacy.population.groups import held_out_groups, training_groups
 from fedprivacy.records.final_evaluation import by_group
 from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.scenario.attack import AttackScenario
@@ -172,7 +172,7 @@ def group_accuracies(
         return (), {}
     x, y = arena.game.people.held_out("test")
     predictions = predict(arena.fleet.module, weights, x)
-    columns = [by_group(each, y, predictions) for each in test_groups(scenario.data, scenario.evaluation)]
+    columns = [by_group(each, y, predictions) for each in held_out_groups(scenario.data, scenario.evaluation)]
     return groups, {
         column["column"]: {
             group["group"]: {"value": group["accuracy"], "low": group["low"], "high": group["high"]}

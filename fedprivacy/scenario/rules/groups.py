@@ -24,7 +24,7 @@ def groups_are_columns(v: Values) -> Iterator[Finding]:
     if listed is None or v.facts is None or _lack_names(v) or v["evaluation.on"] == "public":
         return
     from fedprivacy.data.groups import grouping
-    from fedprivacy.data.record_columns import names, origin_of, test_column
+    from fedprivacy.data.record_columns import held_out_column, names, origin_of
 
     assert isinstance(v.file, str)  # there are facts
     keys = {key.removeprefix("data."): value for key, value in v.valid.items() if key.startswith("data.")}
@@ -32,7 +32,7 @@ def groups_are_columns(v: Values) -> Iterator[Finding]:
     for position, name in enumerate(listed):
         at = ("evaluation", "groups", position)
         try:
-            column = test_column(v.file, origin, name)
+            column = held_out_column(v.file, origin, name)
             if column is None:
                 known = names(v.file, origin) if known is None else known
                 shown = known if len(known) <= 30 else [*known[:29], "..."]

@@ -9,11 +9,9 @@ import pandas as pd
 import pytest
 
 from fedprivacy.data.groups import MOST, grouping, regrouped
-from fedprivacy.data.record_columns import OTHERS, Column, feature, names, origin_of, test_column
+from fedprivacy.data.record_columns import OTHERS, Column, feature, held_out_column, names, origin_of
 from fedprivacy.data.table_file import TableSource, file
 from fedprivacy.errors import InputError
-
-test_column.__test__ = False  # type: ignore[attr-defined]
 
 
 def numbers(*values: float) -> Column:
@@ -102,8 +100,8 @@ def test_features_are_read_as_they_were_before_scaling(arrays: str) -> None:
     assert feature(arrays, "sex", "test").texts.tolist() == ["f", "m", "m"]
     assert feature(arrays, "pain", "train").texts.tolist() == [OTHERS, "2", "3"]
     assert feature(arrays, "se", "test") is None
-    assert test_column(arrays, None, "user").texts.tolist() == ["a", "b", "a"]
-    assert test_column(arrays, None, "town") is None
+    assert held_out_column(arrays, None, "user").texts.tolist() == ["a", "b", "a"]
+    assert held_out_column(arrays, None, "town") is None
 
 
 def test_columns_of_a_table_that_are_no_features_come_with_its_test_records_alone(
@@ -124,8 +122,8 @@ def test_columns_of_a_table_that_are_no_features_come_with_its_test_records_alon
     made = file(source)
     assert sorted(names(made, source)) == ["age", "race", "weight"]
     ages = feature(made, "age", "test").numbers
-    assert test_column(made, source, "weight").numbers.tolist() == (2 * ages).tolist()
-    races = test_column(made, source, "race").texts.tolist()
+    assert held_out_column(made, source, "weight").numbers.tolist() == (2 * ages).tolist()
+    races = held_out_column(made, source, "race").texts.tolist()
     expected = ["missing" if a > 80 else "black" if a % 2 else "white" for a in ages]
     assert races == expected
     with np.load(made) as stored:
@@ -138,4 +136,4 @@ def test_columns_of_a_second_table_of_test_records(tmp_path: Path, monkeypatch: 
         pd.DataFrame({"age": [1, 2, 3], "sick": [0, 1, 0], "town": town}).to_csv(tmp_path / f"{name}.csv")
     keys = {"path": f"{tmp_path}/train.csv", "test": f"{tmp_path}/test.csv", "label": "sick"}
     source = origin_of("table", {**keys, "drop": ["town"], "held_out": 0.2})
-    assert test_column(file(source), source, "town").texts.tolist() == ["Rome"] * 3
+    assert held_out_column(file(source), source, "town").texts.tolist() == ["Rome"] * 3
