@@ -164,7 +164,7 @@ def test_real_people(real_data, name, options, clients, features) -> None:
 
 
 @pytest.mark.parametrize(
-    ("held_out_users", "partition", "on", "tested"),
+    ("test_users", "partition", "on", "tested"),
     [
         ([9, 9, 8], "by-user", "test", False),
         ([9, 2, 8], "by-user", "test", True),
@@ -174,12 +174,12 @@ def test_real_people(real_data, name, options, clients, features) -> None:
     ],
 )
 def test_whether_the_held_out_records_are_those_of_clients(
-    tmp_path: Path, held_out_users, partition: str, on: str, tested: bool
+    tmp_path: Path, test_users, partition: str, on: str, tested: bool
 ) -> None:
     arrays = {"x_train": np.ones((6, 2)), "y_train": np.arange(6) % 2, "user_train": np.arange(6) // 2,
               "x_test": np.ones((3, 2)), "y_test": np.arange(3) % 2}  # fmt: skip
-    if held_out_users is not None:
-        arrays["user_test"] = np.array(held_out_users)
+    if test_users is not None:
+        arrays["user_test"] = np.array(test_users)
     np.savez(tmp_path / "d.npz", **arrays)
     people = population(Npz(name="npz", path=str(tmp_path / "d.npz"), partition=partition))
     assert people.tests_clients(on) == tested
