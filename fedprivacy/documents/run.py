@@ -38,6 +38,7 @@ class Round(Part):
     cohort: Annotated[int | None, Checked(Count)] = None
     accuracy: Annotated[float | None, Checked(Number | None)] = None
     loss: Annotated[float | None, Checked(Number | None)] = None
+    balanced_accuracy: Annotated[float | None, Checked(Number | None, optional=True)] = None
     seconds: Annotated[float | None, Checked(Amount)] = None
     zeroed: int | None = None
     failures: Annotated[int | None, Checked(Count)] = None

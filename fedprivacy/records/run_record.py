@@ -378,6 +378,8 @@ def round_event(
     """
     accuracy, loss = (quality.accuracy, quality.loss) if quality else (None, None)
     measured = {} if public_loss is None else {early_stopping.PUBLIC_LOSS: _finite(public_loss)}
+    if quality is not None:
+        measured["balanced_accuracy"] = quality.balanced_accuracy
     sometimes = {"clipping_norm": clipping_norm, "first_failure": first_failure}
     return Round.new(
         round=number,

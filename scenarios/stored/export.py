@@ -29,7 +29,10 @@ SIMULATED: Mapping[str, frozenset[str]] = {
     "erm": frozenset({"excess", "low", "high"}),
 }
 SIZES = ("cells[].clients",)  # private under add-remove, as the document says then
-TESTED = {"rounds[].accuracy", "rounds[].loss", "cells[].accuracy", "cells[].accuracies", *MEASURED}
+TESTED = {
+    *("rounds[].accuracy", "rounds[].loss", "rounds[].balanced_accuracy"),
+    *("cells[].accuracy", "cells[].accuracies", *MEASURED),
+}
 PREFIX = "simulation_"
 _STEP = re.compile(r"([^.\[]+)(\[\])?")
 

@@ -28,7 +28,12 @@ def rounds(document: Document) -> Rows:
     """Returns a row for each round of a run."""
     spent, stands = epsilons_so_far(document), terms(document["privacy"]["guarantees"])
     return [
-        {"round": event["round"] + 1, "accuracy": event["accuracy"], "loss": event["loss"]}
+        {
+            "round": event["round"] + 1,
+            "accuracy": event["accuracy"],
+            "balanced_accuracy": event.get("balanced_accuracy"),
+            "loss": event["loss"],
+        }
         | {f"epsilon_{observer}": values[at] for observer, values in spent.items()}
         | stands
         for at, event in enumerate(document["rounds"])

@@ -104,6 +104,8 @@ def test_a_run_measures_its_final_model_by_group(tmp_path: Path) -> None:
     assert final["measures"]["balanced_accuracy"] == pytest.approx(
         np.mean([one["accuracy"] for one in final["per_class"]])
     )
+    last = document["rounds"][-1]
+    assert last["balanced_accuracy"] == pytest.approx(final["measures"]["balanced_accuracy"])
     page = (path / "report.html").read_text()
     assert "For whom does it work" in page
     assert "Served worst: " in page

@@ -111,7 +111,12 @@ def test_predictions_are_those_that_the_evaluation_counts() -> None:
     y = np.random.default_rng(1).integers(0, 4, 9000)
     weights = flat_weights(module)
     made = predict(nn.Linear(3, 4), weights, x)
-    assert (made.named == y).mean() == evaluate(module, weights, x, y).accuracy
+    evaluated = evaluate(module, weights, x, y)
+    assert (made.named == y).mean() == evaluated.accuracy
+    assert evaluated.balanced_accuracy == pytest.approx(balanced_accuracy(y, made.named))
+    y[y == 3] = 2  # a class without records
+    evaluated = evaluate(module, weights, x, y)
+    assert evaluated.balanced_accuracy == pytest.approx(balanced_accuracy(y, made.named))
     assert made.probabilities.sum(axis=1) == pytest.approx(1.0)
     with torch.no_grad():
         expected = module(torch.from_numpy(x)).double().softmax(dim=1).numpy()
