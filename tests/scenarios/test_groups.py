@@ -202,6 +202,23 @@ def test_where_test_records_are_of_clients_no_group_is_exported(tmp_path: Path) 
     assert {tuple(row) for row in rows} == {("column",)}
 
 
+@pytest.mark.parametrize("tested", ["clients", "others"])
+def test_users_are_measured_only_where_none_of_them_is_a_client(tested: str, tmp_path: Path) -> None:
+    stream = np.random.default_rng(0)
+    x = stream.normal(size=(200, 2)).astype(np.float32)
+    y = (x[:, 0] > 0).astype(np.int64)
+    users = np.arange(200) // 5
+    rest = users[:100] if tested == "clients" else users[100:]
+    arrays = {"x_train": x[:100], "y_train": y[:100], "x_test": x[100:], "y_test": y[100:]}
+    np.savez("users.npz", user_train=users[:100], user_test=rest, **arrays)
+    data = "data={name='npz', path='users.npz', partition='by-user'}"
+    plain = TEXT[: TEXT.index("[evaluation]")]
+    final = run(Scenario.from_text(plain, overrides=[data]), tmp_path / "out", report=False)["final"]
+    assert ("users" in final) == (tested == "others")
+    if tested == "others":
+        assert (final["users"]["users"], final["users"]["worst_users"]) == (20, 2)
+
+
 def test_unknown_columns_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match='"rce": no such column') as caught:
         scenario("evaluation.groups=['sex', 'rce']", "evaluation.edges={age = [40]}")
@@ -227,14 +244,20 @@ references = 8
 def test_an_attack_states_the_exposure_of_groups_beside_their_accuracy(tmp_path: Path) -> None:
     text = TEXT[: TEXT.index("[compare]")].replace("clients = 20", "clients = 2\npublic_fraction = 0.5")
     text = text.replace("held_out = 0.5", "held_out = 0.3").replace("delta = 1e-3", "delta = 1e-5")
+    dealt = 'partition = "fixed-records"\nrecords_per_client = 60'  # 20 records are of nobody
+    text = text.replace('partition = "iid"\nclients = 2', dealt)
     asked = loads(text + ATTACK)
     document = replay(asked, tmp_path / "out", workers=1)
     [exposure] = document["exposures"]
     assert list(exposure["groups"]) == ["sex", "age"]  # race is no feature: no client's record has it here
     assert "exposures" in document["operator_only"]
-    pool = exposure["records"]
-    for parts in exposure["groups"].values():
-        assert sum(part["records"] for part in parts.values()) == pool
+    partition = population(asked.data).partition
+    pool = np.sort(np.concatenate([partition.order, partition.public]))
+    assert exposure["records"] == len(pool) == 260
+    for grouping in groups.training_groups(asked.data, asked.evaluation):
+        parts = exposure["groups"][grouping.column]
+        counts = [parts[label]["records"] for label in grouping.labels]
+        assert counts == np.bincount(grouping.codes[pool]).tolist()
         assert all(0 <= part["accuracy"]["value"] <= 1 for part in parts.values())
     page = (Path(document["path"]) / "report.html").read_text()
     public, _, operator = page.partition("For the operator only")
