@@ -33,9 +33,16 @@ class Class(Part):
 
 
 class ExposedGroup(Class):
-    """One group of records: its exposure, and the accuracy of the attacked model on its test records."""
+    """One group of records: its exposure, beside accuracies on its test records.
+
+    Args:
+        accuracy: Of the attacked model; the interval is over records.
+        reference_accuracy: Of the reference models, which are trained without noise; the interval is over
+            models.
+    """
 
     accuracy: Measure | None = None
+    reference_accuracy: Measure | None = None
 
 
 class Carried(Part):

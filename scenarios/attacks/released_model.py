@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -26,9 +26,7 @@ from fedprivacy.attacks.released.references import Recipe, train_references
 from fedprivacy.attacks.released.signals import Signals
 from fedprivacy.data.groups import Grouping
 from fedprivacy.errors import InputError
-from fedprivacy.models.prediction import predict
-from fedprivacy.population.groups import held_out_groups, training_groups
-from fedprivacy.records.final_evaluation import by_group
+from fedprivacy.population.groups import training_groups
 from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch
@@ -36,9 +34,9 @@ from fedprivacy.scenario.attack.sections import Method, Released
 from fedprivacy.scenario.training import ShuffledTraining
 from fedprivacy.training.task import LocalTraining
 from scenarios.attacks.game_setup import Arena, Tensors, rounds_trained
+from scenarios.attacks.group_accuracy import Accuracies, accuracies_by_group
 from scenarios.attacks.scoring import AttackResult, score_attack
 
-Accuracies = Mapping[str, Mapping[str, dict[str, float]]]  # by column, then by group
 MOST = 200  # records whose exposure is kept
 FPR = 0.01  # of the threshold above which a record is called a member; a tenth where there are few records
 # Attacks that can score one reference with the help of the others, which measures exposure; for each its
@@ -76,7 +74,9 @@ def attack_released_model(
         torch.from_numpy(weights), game.members, game.calibration, np.searchsorted(pool, game.targets)
     )
     train, test = arena.accuracies(weights)
-    groups, accuracies = group_accuracies(scenario, arena, weights)
+    groups = training_groups(scenario.data, scenario.evaluation)
+    references = battery.references.weights
+    accuracies = accuracies_by_group(scenario, arena, weights, references) if groups else {}
     exposures = {
         method: _exposure(battery, method, pool, groups, accuracies)
         for method in EXPOSING
@@ -157,32 +157,6 @@ def _exposing(attack: Released) -> str | None:
     return next((method for method in EXPOSING if method in attack.methods), None)
 
 
-def group_accuracies(
-    scenario: AttackScenario, arena: Arena, weights: NDArray[np.float32]
-) -> tuple[tuple[Grouping, ...], Accuracies]:
-    """The groups of all training records, and by column and group the model's accuracy on test records.
-
-    Args:
-        scenario: The run; it has none where `evaluation.groups` names no feature.
-        arena: The run with its game.
-        weights: Of the attacked model, flat.
-    """
-    groups = training_groups(scenario.data, scenario.evaluation)
-    if not groups:
-        return (), {}
-    x, y = arena.game.people.held_out("test")
-    predictions = predict(arena.fleet.module, weights, x)
-    columns = [by_group(each, y, predictions) for each in held_out_groups(scenario.data, scenario.evaluation)]
-    return groups, {
-        column["column"]: {
-            group["group"]: {"value": group["accuracy"], "low": group["low"], "high": group["high"]}
-            for group in column["groups"]
-            if group["records"]
-        }
-        for column in columns
-    }
-
-
 def _exposure(
     battery: Battery, method: str, pool: Ids, groups: Sequence[Grouping], accuracies: Accuracies
 ) -> dict[str, Any]:
@@ -200,7 +174,7 @@ def _exposure(
     as_json = result.to_json(MOST)
     for column, parts in as_json.get("groups", {}).items():
         for label, part in parts.items():
-            part["accuracy"] = accuracies[column].get(label)
+            part |= accuracies[column].get(label, {})
     for exposed in as_json["most_exposed"]:
         exposed["record"] = int(pool[exposed["record"]])  # its content stays secret
     return {"method": method, **as_json}

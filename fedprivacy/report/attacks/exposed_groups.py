@@ -16,6 +16,7 @@ from fedprivacy.report.charts.looks import Look
 Measured = Callable[[ExposedGroup], Measure | None]
 MOST_ROWS = 60  # of a picture; the table has all
 ACCURATE: Look = (svg.CENTRAL, "o", "")
+REFERENCE: Look = (svg.NONE, "d", "")
 EXPOSED: Look = (svg.LOCAL, "s", "")
 
 
@@ -30,10 +31,11 @@ def blocks(exposure: Exposure, name: str, *, drawn: bool) -> list[Block | Detail
     if not exposure.groups:
         return []
     caption = (
-        f"Who pays and who is exposed, by the attack {exposure.attack}: the attacked model's accuracy on "
-        "each group's test records (95 % Wilson intervals), and how well the attack separates the group's "
-        "members from its non-members (mean AUC over the reference models, with 95 % intervals). Each "
-        "interval holds for its group by itself. Reference models are trained without noise."
+        f"Who pays and who is exposed, by the attack {exposure.attack}. Accuracy on each group's test "
+        "records: of the attacked model (95 % Wilson intervals), and of the attacker's reference models, "
+        "which are trained without noise on half of the records (95 % intervals over models). Exposure: how "
+        "well the attack separates the group's members from its non-members, the mean AUC over the "
+        "reference models with 95 % intervals. Each interval holds for its group by itself."
     )
     table = _table(exposure, caption)
     accuracies = _accuracies(exposure)
@@ -54,10 +56,13 @@ def blocks(exposure: Exposure, name: str, *, drawn: bool) -> list[Block | Detail
 
 def _accuracies(exposure: Exposure) -> Dots:
     rows, points = _dots(exposure, lambda part: part.accuracy)
-    ends = [end for point in points for end in (point.x, *(point.interval or ()))]
-    limits = looks.accuracy_range(ends) if ends else (0.0, 1.0)
+    _, others = _dots(exposure, lambda part: part.reference_accuracy)
+    shown = [value for point in (*points, *others) for value in (point.x, *(point.interval or ()))]
+    limits = looks.accuracy_range(shown) if shown else (0.0, 1.0)
     x = Axis("Accuracy on test records", words.accuracy, tick_text=percent, limits=limits)
-    return Dots(x, rows, (Series(ACCURATE, "Accuracy", points),), heading="Who pays: accuracy")
+    series = [Series(ACCURATE, "Attacked model", points)]
+    series += [Series(REFERENCE, "Reference models, without noise", others)] if others else []
+    return Dots(x, rows, tuple(series), heading="Who pays: accuracy")
 
 
 def _areas(exposure: Exposure) -> Dots:
@@ -97,6 +102,7 @@ def _table(exposure: Exposure, caption: str) -> Table:
                     label,
                     words.accuracy(part.accuracy.value if part.accuracy else None),
                     words.share_interval(*ends) if ends else "—",
+                    words.accuracy(part.reference_accuracy.value if part.reference_accuracy else None),
                     f"{part.records:,}",
                     figures.share(part.auc.value if part.auc else None),
                     figures.ends(part.auc) if part.auc else "—",
@@ -105,7 +111,7 @@ def _table(exposure: Exposure, caption: str) -> Table:
                 )
             )
     head = (
-        *("Group", "Accuracy", "95 % interval", "Records attacked", "AUC", "95 % interval"),
+        *("Group", "Accuracy", "95 % interval", "Without noise", "Records attacked", "AUC", "95 % interval"),
         *("Members called so", "Non-members called so"),
     )
     return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))

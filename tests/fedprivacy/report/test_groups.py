@@ -242,6 +242,7 @@ def exposures(**parts: Any) -> dict[str, Any]:
             "alarms": figure(0.1),
             "records": 500,
             "accuracy": accuracy and figure(accuracy),
+            "reference_accuracy": accuracy and figure(accuracy + 0.05),
         }
 
     one = {
@@ -267,10 +268,15 @@ def test_who_pays_and_who_is_exposed_stand_in_one_picture() -> None:
         assert "Who pays: accuracy" in drawn
         assert "Who is exposed: AUC" in drawn
     check_layout(picture.drawing)
+    accuracies, areas = picture.drawing.panels
+    drawn = {series.label: [point.x for point in series.points] for series in accuracies.series}
+    assert drawn["Attacked model"] == [0.8, 0.9]
+    assert drawn["Reference models, without noise"] == pytest.approx([0.85, 0.95])
+    assert [point.x for point in areas.series[0].points] == [0.7, 0.55]
     assert plain(picture.tables[0])[:3] == [
         ["sex"],
-        ["f", "80.0 %", "75.0 to 85.0 %", "500", "0.700", "0.650 to 0.750", "10.0 %", "10.0 %"],
-        ["m", "90.0 %", "85.0 to 95.0 %", "500", "0.550", "0.500 to 0.600", "10.0 %", "10.0 %"],
+        ["f", "80.0 %", "75.0 to 85.0 %", "85.0 %", "500", "0.700", "0.650 to 0.750", "10.0 %", "10.0 %"],
+        ["m", "90.0 %", "85.0 to 95.0 %", "95.0 %", "500", "0.550", "0.500 to 0.600", "10.0 %", "10.0 %"],
     ]
     assert plain(picture.tables[0])[4][:2] == ["other", "—"]
 
