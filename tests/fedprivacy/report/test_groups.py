@@ -269,6 +269,14 @@ def test_who_pays_and_who_is_exposed_stand_in_one_picture() -> None:
         assert "Who is exposed: AUC" in drawn
     check_layout(picture.drawing)
     accuracies, areas = picture.drawing.panels
+    # Beside the taller panel on the left, names on the right stay beside their marks.
+    layout = picture.drawing.layout(narrow=False)
+    box = layout.panels[1].box
+    [_, name] = [label for label in layout.labels if label.text == "other"]
+    assert name.x > box.left - 100 > 300
+    heights = areas._heights(box.room)
+    assert sum(heights) < 0.9 * box.height
+    assert name.y == pytest.approx(box.top + box.height * (1 - heights[-1] / 2 / sum(heights)))
     drawn = {series.label: [point.x for point in series.points] for series in accuracies.series}
     assert drawn["Attacked model"] == [0.8, 0.9]
     assert drawn["Reference models, without noise"] == pytest.approx([0.85, 0.95])
