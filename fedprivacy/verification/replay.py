@@ -66,8 +66,8 @@ def _variants(scenario: AttackScenario, plans: Sequence[Mapping[str, Any]]) -> l
     # Placeholder data have no columns that could make groups, and groups change no plan.
     plain = scenario.evaluation.model_copy(update={"groups": None, "edges": None})
     same = scenario.model_copy(update={"data": others, "arms": arms, "evaluation": plain})
-    own = {"data": data, "evaluation": scenario.evaluation}
-    return [variant.model_copy(update=own) for variant in same.variants]
+    read = {"data": data, "evaluation": scenario.evaluation}
+    return [variant.model_copy(update=read) for variant in same.variants]
 
 
 def _checked_attacks(
