@@ -14,14 +14,14 @@ from fedprivacy.population.groups import held_out_groups
 from fedprivacy.records.final_evaluation import by_group
 from fedprivacy.records.seed_statistics import interval
 from fedprivacy.scenario.attack import AttackScenario
-from scenarios.attacks.game_setup import Arena
+from scenarios.attacks.game_setup import GameSetup
 
 MOST_REFERENCES = 16  # of which the accuracy is measured
 Accuracies = Mapping[str, Mapping[str, dict[str, Any]]]  # by column, then by group
 
 
 def accuracies_by_group(
-    scenario: AttackScenario, arena: Arena, weights: NDArray[np.float32], references: Tensor
+    scenario: AttackScenario, setup: GameSetup, weights: NDArray[np.float32], references: Tensor
 ) -> Accuracies:
     """By column and group, `accuracy` of the attacked model and `reference_accuracy` of the references.
 
@@ -29,14 +29,14 @@ def accuracies_by_group(
 
     Args:
         scenario: The run.
-        arena: The run with its game.
+        setup: The run with its game.
         weights: Of the attacked model, flat.
         references: Those of the reference models, shape (models, parameters).
     """
     groups = held_out_groups(scenario.data, scenario.evaluation)
     if not groups:
         return {}
-    module, (x, y) = arena.fleet.module, arena.game.people.held_out("test")
+    module, (x, y) = setup.fleet.module, setup.game.people.held_out("test")
     attacked = predict(module, weights, x)
     right = [
         predict(module, reference.cpu().numpy(), x).named == y for reference in references[:MOST_REFERENCES]

@@ -20,7 +20,7 @@ from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.records.run_record import TESTED_NOTE
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.loading import loads
-from fedprivacy.training.model_spec import blueprint
+from fedprivacy.training.model_spec import model_spec
 from fedprivacy.verification.verify import checked_document
 from scenarios.attacks.replay import replay
 from scenarios.experiments.comparison import compare
@@ -96,7 +96,7 @@ def test_a_run_measures_its_final_model_by_group(tmp_path: Path) -> None:
         assert right / 200 == pytest.approx(final["accuracy"])
     # The figures of a group are those of its records.
     people, path = population(asked.data), Path(document["path"])
-    module = blueprint(asked.model, people.features, 2).build(0)
+    module = model_spec(asked.model, people.features, 2).build(0)
     weights = RunDirectory(path).load_checkpoint().tensors["weights"].astype(np.float32)
     right = predict(module, weights, people.dataset.x_test).named == people.dataset.y_test
     men = people.dataset.x_test[:, people.dataset.feature_names.index("sex=m")] == 1

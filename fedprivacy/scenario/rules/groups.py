@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from fedprivacy.errors import Finding, InputError
 from fedprivacy.io.rules import Check, Entry, Rule
 from fedprivacy.io.toml_text import literal, suggestion
-from fedprivacy.scenario.values import MADE, Values
+from fedprivacy.scenario.values import CONVERTED, Values
 
-NAMED = ("npz", *MADE)  # data sets whose columns may have names
+NAMED = ("npz", *CONVERTED)  # data sets whose columns may have names
 
 
 def _lack_names(v: Values) -> bool:
