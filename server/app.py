@@ -27,6 +27,7 @@ from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.mechanisms.banded import CorrelatedNoise
 from fedprivacy.messages.faults import Faults
 from fedprivacy.models.by_name import evaluate, flat_weights
+from fedprivacy.models.prediction import predict
 from fedprivacy.plan.from_scenario import candidates_of, plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.reference_data import check_references
@@ -34,6 +35,7 @@ from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
 from fedprivacy.population.on_nodes import for_server
 from fedprivacy.randomness.system import SEEDED, check_noise, streams_for
+from fedprivacy.records.final_evaluation import final_evaluation
 from fedprivacy.records.ownership import begin_run
 from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.records.run_record import RunRecord, round_event
@@ -183,6 +185,9 @@ def _play(
             clipping_norm=norm,
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
+    if len(y) > 0:
+        predictions = predict(module, federation.model, x)
+        record.measured = final_evaluation(scenario, people, y, predictions)
     if (why := nobody_took_part(record.rounds)) is not None:
         raise RunError(why)
 

@@ -18,9 +18,12 @@ import tempfile
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import astuple
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from fedprivacy.data import storage
 from fedprivacy.data.source import Source, SourceError
@@ -95,15 +98,41 @@ def _make(source: Source, target: Path) -> None:
             what = f"{path.name} in it is neither a file nor a folder"
             raise SourceError([_at("path", source.path, what, "Remove it, or name another folder.")])
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # What datasets makes of a folder is one more copy of private data: it goes when ours is there.
-    passing: AbstractContextManager[str | None] = (
-        tempfile.TemporaryDirectory(dir=target.parent) if source.is_folder else nullcontext()
-    )
-    with passing as cache:
+    with _passing_cache(source, target.parent) as cache:
         train, test = _load(source, cache)
         stored = arrays(source, train, test)
         with replacing(target, storage.OWNER_ONLY) as opened:
             write(opened, stored)
+
+
+def _passing_cache(source: Source, beside: Path) -> AbstractContextManager[str | None]:
+    """A cache for what datasets makes of a folder, one more copy of private data, which goes after use."""
+    return tempfile.TemporaryDirectory(dir=beside) if source.is_folder else nullcontext()
+
+
+def held_out_columns(source: Source) -> dict[str, NDArray[Any]]:
+    """The columns of numbers or texts that are no features, of the test records alone.
+
+    Each has the shape (test records,). They are read from the data set, and stored nowhere.
+
+    Args:
+        source: A data set that `file` accepts.
+
+    Raises:
+        SourceError: if the data set cannot be loaded.
+    """
+    return _held_out_columns(source, _stamp(source))
+
+
+@lru_cache(maxsize=4)
+def _held_out_columns(source: Source, stamp: object) -> dict[str, NDArray[Any]]:
+    from fedprivacy.data.hub_arrays import flat_columns
+
+    folder = storage.folder()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _passing_cache(source, folder) as cache:
+        train, test = _load(source, cache)
+        return flat_columns(source, train, test)
 
 
 def _load(source: Source, cache: str | None) -> tuple[datasets.Dataset, datasets.Dataset]:

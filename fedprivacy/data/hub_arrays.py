@@ -39,9 +39,7 @@ def arrays(source: Source, train: datasets.Dataset, test: datasets.Dataset) -> l
     Raises:
         SourceError: with all columns that are not there or are not what is needed.
     """
-    inputs = source.inputs or tuple(
-        name for name in train.column_names if name not in (source.label, source.user)
-    )
+    inputs = _inputs(source, train)
     faults = list(_faults(source, inputs, train, test))
     if faults:
         raise SourceError(faults)
@@ -59,6 +57,38 @@ def arrays(source: Source, train: datasets.Dataset, test: datasets.Dataset) -> l
     if classes:
         stored.append(_whole("classes", np.array(classes)))
     return stored
+
+
+def flat_columns(source: Source, train: datasets.Dataset, test: datasets.Dataset) -> dict[str, NDArray[Any]]:
+    """The columns of the test records that are no features: numbers, or texts and names of classes.
+
+    Args:
+        source: The data set.
+        train: Its training split, whose columns are the features where the source names none.
+        test: Its test split.
+    """
+    used = {*_inputs(source, train), source.label}
+    columns = {}
+    for name in test.column_names:
+        feature = test.features[name]
+        if name in used or not isinstance(feature, Value | ClassLabel):
+            continue
+        values = test.with_format("arrow")[:][name]
+        if isinstance(feature, ClassLabel):
+            words = [None if value is None else feature.int2str(value) for value in values.to_pylist()]
+            columns[name] = np.array(words, dtype=object)
+        elif (dtype := _number(feature)) is not None and dtype.kind != "b":
+            columns[name] = values.to_numpy().astype(np.float64)
+        elif _is_text(feature) or dtype is not None:
+            columns[name] = np.array(values.to_pylist(), dtype=object)
+    return columns
+
+
+def _inputs(source: Source, train: datasets.Dataset) -> tuple[str, ...]:
+    """The columns that make a record."""
+    return source.inputs or tuple(
+        name for name in train.column_names if name not in (source.label, source.user)
+    )
 
 
 def write(opened: IO[bytes], stored: Sequence[Stored]) -> None:

@@ -9,12 +9,19 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, fields
-from typing import Any, Self
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fedprivacy.data import storage, tables
 from fedprivacy.data.source import SourceError
 from fedprivacy.errors import Finding, InputError
 from fedprivacy.io.atomic import replacing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 VERSION = 2  # of how files are made
 
@@ -44,18 +51,12 @@ def file(source: TableSource) -> str:
         SourceError: if the table cannot be read, or a column cannot be used.
         InputError: if the cache folder cannot be written.
     """
-    stamps = [_stamp(path) for path in (source.path, source.test) if path is not None]
+    stamps = _stamps(source)
     key = hashlib.blake2b(repr((VERSION, "table", astuple(source), stamps)).encode(), digest_size=16)
     target = storage.folder() / f"{key.hexdigest()}.npz"
     if target.exists():
         return str(target)
-    try:
-        train, held = _parts(source)
-    except SourceError:
-        raise
-    except InputError as error:
-        lines = str(error).split("\n")
-        raise SourceError([Finding(("data", "path"), *_split(line)) for line in lines]) from None
+    train, held, _ = _parts(source)
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with replacing(target, storage.OWNER_ONLY) as opened:
@@ -68,18 +69,62 @@ def file(source: TableSource) -> str:
     return str(target)
 
 
-def _parts(source: TableSource) -> tuple[tables.Table, tables.Table]:
-    """The training records and the test records."""
-    parts = tables.prepared(
-        tables.read_table(source.path),
-        source.held_out if source.test is None else tables.read_table(source.test),
-        label=source.label,
-        user=source.user,
-        drop=source.drop,
-        bounds={},
-        source=source.path,
-    )
-    return parts.train, parts.test
+def held_out_columns(source: TableSource) -> dict[str, NDArray[Any]]:
+    """The columns that are no features, of the test records alone, each shape (test records,).
+
+    They are read from the table each time that it changes, and stored nowhere: nothing trains on them.
+
+    Raises:
+        SourceError: if the table cannot be read, or a column cannot be used.
+    """
+    return _held_out_columns(source, tuple(_stamps(source)))
+
+
+@lru_cache(maxsize=4)
+def _held_out_columns(source: TableSource, stamps: tuple[object, ...]) -> dict[str, NDArray[Any]]:
+    import pandas as pd
+
+    _, held, frame = _parts(source)
+    columns = {}
+    for name in dict.fromkeys([*([source.user] if source.user else []), *source.drop]):
+        values = frame[name].iloc[held.positions]
+        number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+        if number and not pd.api.types.is_complex_dtype(values):
+            columns[name] = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            columns[name] = values.astype(object).where(values.notna(), None).to_numpy(dtype=object)
+    return columns
+
+
+def _parts(source: TableSource) -> tuple[tables.Table, tables.Table, pd.DataFrame]:
+    """The training records, the test records, and the table that their positions are rows of.
+
+    Raises:
+        SourceError: if the table cannot be read, or a column cannot be used.
+    """
+    try:
+        frame = tables.read_table(source.path)
+        test = source.held_out if source.test is None else tables.read_table(source.test)
+        parts = tables.prepared(
+            frame,
+            test,
+            label=source.label,
+            user=source.user,
+            drop=source.drop,
+            bounds={},
+            source=source.path,
+        )
+        whole = frame if isinstance(test, float) else tables.joined(frame, test, source.path)
+    except SourceError:
+        raise
+    except InputError as error:
+        lines = str(error).split("\n")
+        raise SourceError([Finding(("data", "path"), *_split(line)) for line in lines]) from None
+    return parts.train, parts.test, whole.rename(columns=str)
+
+
+def _stamps(source: TableSource) -> list[object]:
+    return [_stamp(path) for path in (source.path, source.test) if path is not None]
 
 
 def _stamp(path: str) -> object:

@@ -58,6 +58,44 @@ class Evaluated(Part):
     accuracy: float = Field(allow_inf_nan=False)
 
 
+class CellMeasures(Part):
+    """Measures beside accuracy, over the seeds; null where one is not defined in every run."""
+
+    balanced_accuracy: Figures | None = None
+    f1: Figures | None = None
+    auroc: Figures | None = None
+    calibration_error: Figures | None = None
+    brier: Figures | None = None
+
+
+class CellGroup(Part):
+    """One group, as `GroupAccuracy` has it, over the seeds; `gap` is the mean of the runs' own gaps."""
+
+    group: str
+    records: int | None = None
+    accuracy: Figures | None = None
+    balanced_accuracy: Figures | None = None
+    gap: Figures | None = None
+    few: bool = False
+
+
+class CellColumn(Part):
+    """The groups by one column, over the seeds."""
+
+    column: str
+    edges: tuple[Number, ...] = ()
+    groups: Annotated[tuple[CellGroup, ...], Field(max_length=1000)] = ()
+
+
+class CellUsers(Part):
+    """Held-out users, over the seeds: all, and the worst tenth of each run."""
+
+    users: int | None = None
+    worst_users: int | None = None
+    mean: Figures | None = None
+    worst: Figures | None = None
+
+
 class Cell(Part):
     """One trust model at one target epsilon, over the paired seeds.
 
@@ -87,6 +125,9 @@ class Cell(Part):
     rounds_played: tuple[int, ...] = ()
     curve: tuple[Evaluated, ...] | None = None
     per_class: tuple[ClassAccuracy, ...] | None = None
+    measures: CellMeasures | None = None
+    groups: Annotated[tuple[CellColumn, ...], Field(max_length=100)] = ()
+    users: CellUsers | None = None
     scaling: str | None = None
     training: dict[str, Any] = Field(default_factory=dict)
     server: dict[str, Any] = Field(default_factory=dict)

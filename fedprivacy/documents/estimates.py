@@ -23,6 +23,20 @@ class Coefficient(Figures):
     name: str
 
 
+class HeldOutErrors(Part):
+    """The errors of a regression on test records: means over noise with their intervals.
+
+    Args:
+        records: How many there are.
+        rmse: The root mean squared error, in the unit of the target.
+        r2: The share of the targets' variance that is explained; below 0 where the mean explains more.
+    """
+
+    records: Count
+    rmse: Figures
+    r2: Figures | None = None
+
+
 class EstimatesCell(Part):
     """One approach at one epsilon and number of records."""
 
@@ -39,6 +53,7 @@ class EstimatesCell(Part):
     claims: Raw = None
     excess: Annotated[Figures, Checked(Mean | None, optional=True)] = Figures()
     bound: float | None = None
+    held_out: HeldOutErrors | None = None
     theta: tuple[Coefficient, ...] = ()
     present: Annotated[int | None, Checked(Positive | None, optional=True)] = None
     absent: Annotated[int | None, Checked(Count | None, optional=True)] = None

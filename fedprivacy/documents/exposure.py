@@ -32,6 +32,19 @@ class Class(Part):
     records: Count
 
 
+class ExposedGroup(Class):
+    """One group of records: its exposure, beside accuracies on its test records.
+
+    Args:
+        accuracy: Of the attacked model; the interval is over records.
+        reference_accuracy: Of the reference models, which are trained without noise; the interval is over
+            models.
+    """
+
+    accuracy: Measure | None = None
+    reference_accuracy: Measure | None = None
+
+
 class Carried(Part):
     """The share of the true positives, and of the false alarms, that so many most exposed records carry."""
 
@@ -61,6 +74,9 @@ class Spread(Part):
         return self
 
 
+Groups = Annotated[dict[str, ExposedGroup], Field(max_length=1000)]
+
+
 class Exposure(Part):
     """The exposure by one attack; fields that older documents lack are None or empty.
 
@@ -76,6 +92,7 @@ class Exposure(Part):
         auc: Of all records together.
         carried: The shares of the attack's success on the most exposed records, fewest records first.
         spread: The advantages of all records.
+        groups: By column, then by group (`evaluation.groups`); of columns that are features.
     """
 
     attack: str
@@ -89,6 +106,7 @@ class Exposure(Part):
     auc: Measure | None = None
     carried: Annotated[tuple[Carried, ...], Field(max_length=20)] = ()
     spread: Spread | None = None
+    groups: Annotated[dict[str, Groups], Field(max_length=100)] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _of_as_many(self) -> Exposure:

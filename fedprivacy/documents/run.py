@@ -9,6 +9,7 @@ from pydantic import Field
 from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
 from fedprivacy.documents.guarantee import Privacy
 from fedprivacy.documents.ledger import TrainingLedger
+from fedprivacy.documents.quality import ColumnGroups, Measures, UserAccuracies
 from fedprivacy.documents.redaction import SEEDS
 from fedprivacy.io.part import CHECKED, Amount, Checked, Count, Number, Part, Raw, Texts
 
@@ -37,6 +38,7 @@ class Round(Part):
     cohort: Annotated[int | None, Checked(Count)] = None
     accuracy: Annotated[float | None, Checked(Number | None)] = None
     loss: Annotated[float | None, Checked(Number | None)] = None
+    balanced_accuracy: Annotated[float | None, Checked(Number | None, optional=True)] = None
     seconds: Annotated[float | None, Checked(Amount)] = None
     zeroed: int | None = None
     failures: Annotated[int | None, Checked(Count)] = None
@@ -52,11 +54,14 @@ class Round(Part):
 
 
 class Final(Part):
-    """The last evaluation."""
+    """The last evaluation; measures, groups and users are those of the final model of a finished run."""
 
     accuracy: Annotated[float | None, Checked(Number | None)] = None
     loss: Annotated[float | None, Checked(Number | None)] = None
     per_class: tuple[ClassAccuracy, ...] | None = None
+    measures: Measures | None = None
+    groups: Annotated[tuple[ColumnGroups, ...], Field(max_length=100)] = ()
+    users: UserAccuracies | None = None
 
 
 class RunDocument(Document):

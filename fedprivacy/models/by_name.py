@@ -129,6 +129,12 @@ class Evaluation:
         """The share of all records that it names rightly."""
         return sum(self.correct) / sum(self.records)
 
+    @property
+    def balanced_accuracy(self) -> float:
+        """The mean accuracy within the classes that have records."""
+        known = [right / count for right, count in zip(self.correct, self.records, strict=True) if count]
+        return math.fsum(known) / len(known)
+
     def per_class(self) -> list[dict[str, Any]]:
         """The accuracy within each class, as the document holds it; null where a class has no record."""
         labels = self.names or (None,) * len(self.records)

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,7 @@ class RunRecord:
         self._way, self._engine = way, engine or {}
         self._candidates = None if candidates is None else [candidate.to_json() for candidate in candidates]
         self.per_class: list[dict[str, Any]] | None = None
+        self.measured: Mapping[str, Any] = {}  # of the final model (`final_evaluation`), once it is known
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self.command, self.started, self._seconds = command, now, 0.0
         if earlier is not None:
@@ -215,7 +217,7 @@ class RunRecord:
             plan=plan.to_json(),
             dealing=self.dealing,
             rounds=self.rounds,
-            final=_final(self.rounds, self.per_class),
+            final=_final(self.rounds, self.per_class, self.measured),
             privacy=stated_privacy(plan, ledger, self._candidates),
             ledger=ledger,
             operator_only=list(RunDocument.OPERATOR_ONLY),
@@ -317,12 +319,14 @@ def heard_of(
 
 
 def _final(
-    rounds: Sequence[Mapping[str, Any]], per_class: Sequence[Mapping[str, Any]] | None
+    rounds: Sequence[Mapping[str, Any]],
+    per_class: Sequence[Mapping[str, Any]] | None,
+    measured: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The model's accuracy and loss, by the last evaluation."""
+    """The model's accuracy and loss, by the last evaluation, and what else was measured of the final one."""
     evaluated = [event for event in rounds if event["accuracy"] is not None]
     last = evaluated[-1] if evaluated else {"accuracy": None, "loss": None}
-    return Final.new(accuracy=last["accuracy"], loss=last["loss"], per_class=per_class).to_json()
+    return Final.new(accuracy=last["accuracy"], loss=last["loss"], per_class=per_class, **measured).to_json()
 
 
 def broken_off(document: Mapping[str, Any], status: str, error: str) -> dict[str, Any]:
@@ -374,6 +378,8 @@ def round_event(
     """
     accuracy, loss = (quality.accuracy, quality.loss) if quality else (None, None)
     measured = {} if public_loss is None else {early_stopping.PUBLIC_LOSS: _finite(public_loss)}
+    if quality is not None:
+        measured["balanced_accuracy"] = quality.balanced_accuracy
     sometimes = {"clipping_norm": clipping_norm, "first_failure": first_failure}
     return Round.new(
         round=number,

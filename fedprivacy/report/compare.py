@@ -11,6 +11,8 @@ from fedprivacy.report import (
     classes,
     common,
     curves,
+    groups,
+    measures,
     names,
     options,
     protection,
@@ -77,7 +79,9 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
         *variations.of_comparison(document),
         *curves.of_comparison(document),
         *candidates.of_comparison(document),
+        *groups.of_comparison(document),
         *classes.of_comparison(document),
+        *measures.of_comparison(document),
         Section("settings", "Settings", settings.blocks(document)),
         *common.closing(document, command=command, runs=_stored(document)),
     ]

@@ -147,6 +147,15 @@ def accuracy(value: float | None, unit: str = " %") -> str:
     return f"{100 * value:.1f}{unit}" if value is not None and math.isfinite(value) else number(value)
 
 
+def share_interval(low: float, high: float) -> str:
+    """Both ends of an interval of shares, in percent.
+
+    >>> share_interval(0.4, 0.512)
+    '40.0 to 51.2 %'
+    """
+    return f"{accuracy(low, unit='')} to {accuracy(high)}"
+
+
 def epsilon(value: float | None) -> str:
     """An epsilon rounded *up* to four significant digits, so that the print never promises too much.
 

@@ -9,6 +9,7 @@ own keys. The `description` and `examples` of a field become the remedy in an er
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -161,11 +162,36 @@ class Federation(Section):
     )
 
 
+def _rising(values: tuple[float, ...]) -> tuple[float, ...]:
+    if any(first >= second for first, second in pairwise(values)):
+        raise PydanticCustomError("rising", "must be numbers in rising order, such as [30, 45, 60]")
+    return values
+
+
+Edges = Annotated[
+    tuple[float, ...], Field(strict=False, min_length=1, max_length=49), AfterValidator(_rising)
+]
+
+
 class Evaluation(Section):
     """Where and how often the server measures the model."""
 
     on: Literal["test", "public"] = Field("test", description="The records that the model is measured on.")
     every: int = Field(1, ge=1, le=10**6, description="The rounds from one measurement to the next.")
+    groups: Annotated[tuple[str, ...], AfterValidator(no_repeats)] | None = Field(
+        None,
+        strict=False,
+        min_length=1,
+        max_length=20,
+        description="The columns of the test records by whose values the final model is measured too, such "
+        'as ["sex", "race"]; they need be no features.',
+    )
+    edges: dict[str, Edges] | None = Field(
+        None,
+        min_length=1,
+        description="Where ranges of a numeric column of groups begin, such as edges.age = [30, 45, 60]; "
+        "without it those of the quartiles of the test records.",
+    )
 
 
 def _settings(values: tuple[Any, ...]) -> tuple[Any, ...]:

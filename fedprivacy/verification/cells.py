@@ -10,6 +10,7 @@ from typing import Any
 from fedprivacy.documents import comparison
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.records.comparison_summary import finding
+from fedprivacy.records.quality_statistics import quality_over_seeds
 from fedprivacy.records.run_record import TESTED_NOTE, TUNING_UNSTATED
 from fedprivacy.records.seed_statistics import (
     INTERVAL,
@@ -180,6 +181,7 @@ def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
         rounds_played=[len(run["rounds"]) for run in runs],
         curve=mean_curve([run["rounds"] for run in runs]),
         per_class=mean_per_class([run["final"]["per_class"] for run in runs]),
+        **quality_over_seeds([run["final"] for run in runs]),
         scaling=ran["data"]["scaling"],
         training=ran["training"],
         server=ran["server"],

@@ -63,8 +63,11 @@ def _variants(scenario: AttackScenario, plans: Sequence[Mapping[str, Any]]) -> l
         public_fraction=data.public_fraction,
     )
     arms = {name: arm.model_copy(update={"data": {}}) for name, arm in scenario.arms.items()}
-    same = scenario.model_copy(update={"data": others, "arms": arms})
-    return [variant.model_copy(update={"data": data}) for variant in same.variants]
+    # Placeholder data have no columns that could make groups, and groups change no plan.
+    plain = scenario.evaluation.model_copy(update={"groups": None, "edges": None})
+    same = scenario.model_copy(update={"data": others, "arms": arms, "evaluation": plain})
+    read = {"data": data, "evaluation": scenario.evaluation}
+    return [variant.model_copy(update=read) for variant in same.variants]
 
 
 def _checked_attacks(

@@ -192,6 +192,18 @@ class Run(Result):
         """
         return self.table
 
+    @cached_property
+    def groups(self) -> pd.DataFrame:
+        """A row for each group of `evaluation.groups`: its accuracy with interval, its gap to the best."""
+        import pandas as pd
+
+        return with_numbers(pd.DataFrame(tables.groups(self.document)))
+
+    @property
+    def measures(self) -> dict[str, float | None]:
+        """Balanced accuracy, F1, AUROC, calibration error and Brier score of the final model, by name."""
+        return dict((self.document["final"] or {}).get("measures") or {})
+
     def _lines(self) -> list[str]:
         accuracy = "not measured" if self.accuracy is None else f"{self.accuracy:.3f}"
         rounds = len(self.document["rounds"])
@@ -205,6 +217,13 @@ class Comparison(Result):
     """The result of a comparison of trust models."""
 
     kind = "compare"
+
+    @cached_property
+    def groups(self) -> pd.DataFrame:
+        """A row for each group of `evaluation.groups` in each cell; intervals are over the seeds."""
+        import pandas as pd
+
+        return with_numbers(pd.DataFrame(tables.groups(self.document)))
 
     def figure(self) -> Figure:
         """Draws accuracy against epsilon, a line for each trust model and mechanism, with epsilon's terms."""

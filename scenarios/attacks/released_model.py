@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -22,7 +24,9 @@ from fedprivacy.attacks.released.exposure import exposure, in_turn
 from fedprivacy.attacks.released.lira import Variance, lira
 from fedprivacy.attacks.released.references import Recipe, train_references
 from fedprivacy.attacks.released.signals import Signals
+from fedprivacy.data.groups import Grouping
 from fedprivacy.errors import InputError
+from fedprivacy.population.groups import training_groups
 from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch
@@ -30,6 +34,7 @@ from fedprivacy.scenario.attack.sections import Method, Released
 from fedprivacy.scenario.training import ShuffledTraining
 from fedprivacy.training.task import LocalTraining
 from scenarios.attacks.game_setup import GameSetup, Tensors, rounds_trained
+from scenarios.attacks.group_accuracy import Accuracies, accuracies_by_group
 from scenarios.attacks.scoring import AttackResult, score_attack
 
 MOST = 200  # records whose exposure is kept
@@ -69,8 +74,11 @@ def attack_released_model(
         torch.from_numpy(weights), game.members, game.calibration, np.searchsorted(pool, game.targets)
     )
     train, test = setup.accuracies(weights)
+    groups = training_groups(scenario.data, scenario.evaluation)
+    references = battery.references.weights
+    accuracies = accuracies_by_group(scenario, setup, weights, references) if groups else {}
     exposures = {
-        method: _exposure(battery, method, pool)
+        method: _exposure(battery, method, pool, groups, accuracies)
         for method in EXPOSING
         if any(method == _exposing(item) for item in requested.values())
     }
@@ -149,7 +157,9 @@ def _exposing(attack: Released) -> str | None:
     return next((method for method in EXPOSING if method in attack.methods), None)
 
 
-def _exposure(battery: Battery, method: str, pool: Ids) -> dict[str, Any]:
+def _exposure(
+    battery: Battery, method: str, pool: Ids, groups: Sequence[Grouping], accuracies: Accuracies
+) -> dict[str, Any]:
     """The exposure of records under a method, by their index in the training data."""
     variance, offline = EXPOSING[method]
 
@@ -159,8 +169,12 @@ def _exposure(battery: Battery, method: str, pool: Ids) -> dict[str, Any]:
     members, labels = battery.references.members, battery.y.cpu().numpy()
     fpr = FPR if (~members).sum(axis=1).min() >= math.ceil(1 / FPR) - 1 else 10 * FPR
     signals = battery.reference_confidences[0]
-    result = exposure(in_turn(score, signals, members), members, labels, fpr, signals)
+    of_pool = [replace(group, codes=group.codes[pool]) for group in groups]
+    result = exposure(in_turn(score, signals, members), members, labels, fpr, signals, of_pool)
     as_json = result.to_json(MOST)
+    for column, parts in as_json.get("groups", {}).items():
+        for label, part in parts.items():
+            part |= accuracies[column].get(label, {})
     for exposed in as_json["most_exposed"]:
         exposed["record"] = int(pool[exposed["record"]])  # its content stays secret
     return {"method": method, **as_json}

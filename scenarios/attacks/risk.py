@@ -20,7 +20,7 @@ CAUTION = (
     "For the operator only: this depends on the participants' data, and no mechanism has charged the privacy "
     "budget for it."
 )
-OF_THE_DATA = ("exposed", "most_exposed", "classes", "auc", "carried", "spread")
+OF_THE_DATA = ("exposed", "most_exposed", "classes", "auc", "carried", "spread", "groups")
 CLASSES = 3  # of each end, in the terminal
 
 

@@ -28,7 +28,12 @@ def rounds(document: Document) -> Rows:
     """Returns a row for each round of a run."""
     spent, stands = epsilons_so_far(document), terms(document["privacy"]["guarantees"])
     return [
-        {"round": event["round"] + 1, "accuracy": event["accuracy"], "loss": event["loss"]}
+        {
+            "round": event["round"] + 1,
+            "accuracy": event["accuracy"],
+            "balanced_accuracy": event.get("balanced_accuracy"),
+            "loss": event["loss"],
+        }
         | {f"epsilon_{observer}": values[at] for observer, values in spent.items()}
         | stands
         for at, event in enumerate(document["rounds"])
@@ -95,6 +100,30 @@ def cells(document: Document) -> Rows:
         | {"unit": cell["unit"]}
         for cell in document["cells"]
     ]
+
+
+def groups(document: Document) -> Rows:
+    """Returns a row for each group of held-out records, of a run or of each cell of a comparison."""
+    if document["kind"] == "run":
+        return _groups((document["final"] or {}).get("groups"), {})
+    rows: Rows = []
+    for cell in document["cells"]:
+        place = {key: cell[key] for key in ("trust", "unit", "mechanism", "epsilon")}
+        rows += _groups(cell.get("groups"), place | terms(cell["guarantees"]) | {"unit": cell["unit"]})
+    return rows
+
+
+def _groups(columns: Any, place: dict[str, Any]) -> Rows:
+    rows = []
+    for column in columns or ():
+        for group in column["groups"]:
+            row = {**place, "column": column["column"], "group": group["group"], "records": group["records"]}
+            for key in ("accuracy", "balanced_accuracy", "gap"):
+                figure = group.get(key)
+                row[key] = figure.get("mean") if isinstance(figure, dict) else figure
+            ends = group["accuracy"] if isinstance(group.get("accuracy"), dict) else group
+            rows.append({**row, "low": ends.get("low"), "high": ends.get("high"), "few": group["few"]})
+    return rows
 
 
 def queries(document: Document) -> Rows:
@@ -208,8 +237,8 @@ def candidates(document: Document) -> Rows:
 
 # Kind of result -> its tables, the main one first.
 TABLES: Mapping[str, Mapping[str, Callable[[Document], Rows]]] = {
-    "run": {"rounds": rounds},
-    "compare": {"cells": cells},
+    "run": {"rounds": rounds, "groups": groups},
+    "compare": {"cells": cells, "groups": groups},
     "statistics": {"queries": queries},
     "compare-statistics": {"cells": statistics_cells},
     "erm": {"cells": estimates},

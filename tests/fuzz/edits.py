@@ -80,6 +80,9 @@ _QUALITY = re.compile(
 RESULTS = {
     "learning": "accuracy by round",
     "classes": "accuracy by class",
+    "groups": "accuracy by group of held-out records, and by held-out user",
+    "measures": "what else was measured of the final model",
+    "held-out": "errors of a regression on test records",
     "candidates": "what else a budget would have bought; what ran is in the settings and in each guarantee",
     "performance": "how long it took",
     "reproduce": "where it is, its versions, and the scenario that was asked for",

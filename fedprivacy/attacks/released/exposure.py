@@ -1,4 +1,4 @@
-"""Disparate vulnerability: the records and classes that an attack identifies over several models.
+"""Disparate vulnerability: the records, classes and groups that an attack identifies over models.
 
 An average hides the vulnerable ones: most members may be safe while a few are identified each time (after ML
 Privacy Meter; Kulynych et al. 2022). A record is called a member of a model if its score is above a threshold
@@ -10,8 +10,8 @@ members to every model. A record is named by its index in the pool; its content 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from fedprivacy.attacks.released.concentration import Carried, Counts, carried, 
 from fedprivacy.attacks.released.references import Flags
 from fedprivacy.attacks.released.signals import Signals
 from fedprivacy.attacks.roc import auc
+from fedprivacy.data.groups import Grouping
 from fedprivacy.errors import InputError
 
 Score = Callable[[Signals, Signals, Flags], Signals]
@@ -68,7 +69,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Class:
-    """The exposure of one class: figures and intervals, averaged over models.
+    """The exposure of one class, or of one group: figures and intervals, averaged over models.
 
     Args:
         auc: None where a model has too few members or non-members of the class.
@@ -103,6 +104,7 @@ class Exposure:
         classes: By label.
         auc: Of all records together, the mean over models; None where one has no members or no non-members.
         carried: The shares of the most exposed records; empty where not requested, or not known.
+        groups: By column, then by group.
     """
 
     fpr: float
@@ -114,6 +116,7 @@ class Exposure:
     classes: dict[int, Class]
     auc: Figure | None = None
     carried: tuple[Carried, ...] = ()
+    groups: Mapping[str, Mapping[str, Class]] = field(default_factory=dict)
 
     def most(self, count: int) -> list[Record]:
         """The most exposed records, of those that some models were trained on and some were not.
@@ -160,6 +163,10 @@ class Exposure:
             most: How many of these.
         """
         proved = self.proved()
+        groups = {
+            column: {label: part.to_json() for label, part in parts.items()}
+            for column, parts in self.groups.items()
+        }
         return {
             "fpr": self.fpr,
             "models": int((self.models + self.others)[0]),
@@ -170,6 +177,7 @@ class Exposure:
             "spread": spread(self.hits, self.models, self.alarms, self.others, proved),
             "most_exposed": [record.to_json() for record in self.most(most)],
             "classes": {str(label): part.to_json() for label, part in self.classes.items()},
+            **({"groups": groups} if groups else {}),
         }
 
 
@@ -179,8 +187,9 @@ def exposure(
     y: NDArray[np.int64],
     fpr: float = 0.01,
     signals: Signals | None = None,
+    groups: Sequence[Grouping] = (),
 ) -> Exposure:
-    """Computes the exposure of records and classes to an attack on several models.
+    """Computes the exposure of records, classes and groups to an attack on several models.
 
     Args:
         scores: Of each record on each model, larger for rather a member, shape (models, records).
@@ -189,6 +198,7 @@ def exposure(
         fpr: The false positive rate, in (0, 1).
         signals: The models' signals of each record, shape (models, records), from which the shares of the
             most exposed follow; None: these are not computed.
+        groups: The groups of the records by several columns.
 
     Raises:
         InputError: shapes differ, a score is not finite, or a model has too few non-members for such a rate.
@@ -215,6 +225,13 @@ def exposure(
         {int(label): _class(scores, members, above > 0, y == label) for label in np.unique(y)},
         _class(scores, members, above > 0, np.ones(len(y), dtype=bool)).auc,
         () if signals is None else carried(signals, above > 0, members),
+        {
+            group.column: {
+                label: _class(scores, members, above > 0, group.codes == code)
+                for code, label in enumerate(group.labels)
+            }
+            for group in groups
+        },
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from fedprivacy.documents.estimates import EstimatesCell
+from fedprivacy.documents.estimates import EstimatesCell, HeldOutErrors
 from fedprivacy.erm.approach import Approach
 from fedprivacy.erm.federated import together
 from fedprivacy.erm.objective import Objective
@@ -25,7 +25,7 @@ from fedprivacy.erm.study.approaches import (
 )
 from fedprivacy.erm.study.claims import bound_of, claims_of, head_of, length, refusal_of
 from fedprivacy.erm.study.lots import Lot, SiloCall, SiloStudy
-from fedprivacy.erm.study.people import Records
+from fedprivacy.erm.study.people import HeldOut, Records
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.deployment import Stated
 from fedprivacy.io.escape import first_line
@@ -96,6 +96,7 @@ def play(
         **{**released, **claims},
         excess=_mean(values),
         bound=None if absent else bound_of(scenario, cell, approach, length(truth.theta)),
+        **({} if people.test is None else {"held_out": _on_test(people.test, thetas)}),
         theta=[{"name": name, **_spread(column)} for name, column in zip(people.names, columns, strict=True)],
         **absences,
     ).to_json()
@@ -134,6 +135,23 @@ def _by_silos(side: SiloStudy, cell: Cell, ask: SiloCall | None) -> tuple[Vector
 
         thetas += [*together(side.lead(lot), side.federated(lot).steps, answer_at)]
     return np.array(thetas), present, {"present": present, "absent": absent, "first_absence": first}
+
+
+def _on_test(test: HeldOut, thetas: Vector) -> dict[str, Any]:
+    """Root mean squared error, in the target's unit, and R2 of each estimate on test records.
+
+    R2 is null where all targets are the same.
+    """
+    from sklearn.metrics import r2_score, root_mean_squared_error
+
+    errors = [test.unit * root_mean_squared_error(test.y, test.x @ theta) for theta in thetas]
+    varies = len(np.unique(test.y)) > 1
+    shares = [r2_score(test.y, test.x @ theta) for theta in thetas] if varies else []
+    return HeldOutErrors.new(
+        records=len(test.y),
+        rmse=_mean(np.array(errors)),
+        r2=_mean(np.array(shares)) if varies else None,
+    ).to_json()
 
 
 def _mean(values: Vector) -> dict[str, float]:

@@ -123,7 +123,10 @@ def frame_of(
     return {
         "randomness": SIMULATED if stated is None else stated.to_json(held=False),
         "operator_only": list(EstimatesDocument.OPERATOR_ONLY),
-        "simulation_only": list(EstimatesDocument.SIMULATION_ONLY),
+        "simulation_only": [
+            *EstimatesDocument.SIMULATION_ONLY,
+            *(["cells[].held_out"] if any(cell.get("held_out") for cell in cells) else []),
+        ],
         "notes": [
             *NOTES,
             *([GUESSED] if scenario.privacy.adjacency == "add-remove" else []),

@@ -6,7 +6,6 @@ import hashlib
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,21 @@ AT_MIDDLE = "level at mid-range"
 
 
 @dataclass(frozen=True)
+class HeldOut:
+    """The test records of a file, scaled as those that are fitted.
+
+    Args:
+        x: Features, shape (n, d).
+        y: Targets, shape (n,).
+        unit: What a scaled target is multiplied by to be in the target's own unit.
+    """
+
+    x: Vector
+    y: Vector
+    unit: float
+
+
+@dataclass(frozen=True)
 class Records:
     """The records to fit.
 
@@ -37,6 +51,7 @@ class Records:
         units: What each coordinate is multiplied by to be a change of the prediction for one more of the
             feature, in units of the target (log-odds or margins of classes), shape (d,).
         truth: The theta that made them; None where nobody knows.
+        test: The test records of a regression's file, which no estimate is fitted on; None without any.
     """
 
     x: Vector
@@ -44,6 +59,7 @@ class Records:
     names: tuple[str, ...]
     units: Vector
     truth: Vector | None
+    test: HeldOut | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -83,31 +99,45 @@ def _synthetic(data: LogisticModel, count: int, units: Vector) -> Records:
 
 
 def _from_file(data: NpzRecords, classes: bool, count: int, units: Vector) -> Records:
-    columns_of_file, chosen = _columns(data), (*data.features, data.target)
-    order = Streams(0).stream("erm/order").permutation(len(columns_of_file[data.target]))[:count]
-    low, high = np.array([*data.low, data.target_low]), np.array([*data.high, data.target_high])
-    table = np.stack([columns_of_file[name][order] for name in chosen], axis=1)
+    whole = _table(data, "train")
+    table = whole[Streams(0).stream("erm/order").permutation(len(whole))[:count]]
     if missing := int((~np.isfinite(table[:, -1])).sum()):
         raise InputError(
             f"{data.path}: {missing:,} of {len(table):,} records have no {data.target}, which is fitted. "
             "Leave them out of the file."
         )
+    x, target = _scaled(data, table)
+    y = np.where(target > 0, 1.0, -1.0) if classes else target
+    test = None if classes else _test(data)
+    return Records(x, y, (AT_MIDDLE, *data.features), units, None, test)
+
+
+def _test(data: NpzRecords) -> HeldOut | None:
+    """The test records that have a target; None without any."""
+    table = _table(data, "test")
+    x, y = _scaled(data, table[np.isfinite(table[:, -1])])
+    return HeldOut(x, y, (data.target_high - data.target_low) / 2) if len(y) else None
+
+
+def _scaled(data: NpzRecords, table: Vector) -> tuple[Vector, Vector]:
+    """Features within the unit ball, the first constant, and targets in [-1, 1]; the target is the last."""
+    low, high = np.array([*data.low, data.target_low]), np.array([*data.high, data.target_high])
     # A feature that is missing counts as the middle of its bounds, what lies beyond as the nearest bound.
     middle, half = (low + high) / 2, (high - low) / 2
     scaled = (np.clip(np.where(np.isfinite(table), table, middle), low, high) - middle) / half
     d = len(data.features) + 1
-    x = np.concatenate([np.ones((len(order), 1)), scaled[:, :-1]], axis=1) / math.sqrt(d) / (1 + 1e-15)
-    y = np.where(scaled[:, -1] > 0, 1.0, -1.0) if classes else scaled[:, -1]
-    return Records(x, y, (AT_MIDDLE, *data.features), units, None)
+    x = np.concatenate([np.ones((len(table), 1)), scaled[:, :-1]], axis=1) / math.sqrt(d) / (1 + 1e-15)
+    return x, scaled[:, -1]
 
 
-def _columns(data: NpzRecords) -> dict[str, NDArray[Any]]:
+def _table(data: NpzRecords, part: str) -> Vector:
+    """The features and, last, the target of one part of the file, "train" or "test"."""
     facts = npz.facts(data.path)
     names = facts.feature_names or tuple(f"column {place}" for place in range(facts.features[0]))
-    table = npz.array(data.path, "x_train")
+    table = npz.array(data.path, f"x_{part}")
     columns_by_name = {name: table[:, place].astype(np.float64) for place, name in enumerate(names)}
-    columns_by_name[data.label] = npz.array(data.path, "y_train").astype(np.float64)
-    return columns_by_name
+    columns_by_name[data.label] = npz.array(data.path, f"y_{part}").astype(np.float64)
+    return np.stack([columns_by_name[name] for name in (*data.features, data.target)], axis=1)
 
 
 def dimension_of(data: LogisticModel | NpzRecords) -> int:

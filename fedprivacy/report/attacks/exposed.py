@@ -11,7 +11,7 @@ from fedprivacy.documents.exposure import Exposure, Exposures
 from fedprivacy.errors import InputError
 from fedprivacy.io.validation import damaged
 from fedprivacy.report import words
-from fedprivacy.report.attacks import exposed_classes, exposed_records, exposed_words, figures
+from fedprivacy.report.attacks import exposed_classes, exposed_groups, exposed_records, exposed_words, figures
 from fedprivacy.report.blocks import Block, Details, Table, Text
 
 FIELD = "exposures"  # of a replay document, for the operator alone
@@ -33,7 +33,7 @@ def read(document: Mapping[str, Any], source: str = "report") -> tuple[Exposure,
 
 
 def blocks(document: Mapping[str, Any]) -> list[Block | Details]:
-    """All records, the most exposed, and the classes, for each attack with exposure."""
+    """All records, the most exposed, classes and groups, for each attack with exposure."""
     parts: list[Block | Details] = []
     for number, exposure in enumerate(read(document), start=1):
         text = f"{exposed_words.summary(exposure)} {exposed_words.basis(exposure)}"
@@ -48,6 +48,7 @@ def blocks(document: Mapping[str, Any]) -> list[Block | Details]:
             parts.append(exposed_classes.picture(exposure, name, _classes(exposure)))
         elif exposure.classes:
             parts.append(Details(f"Each class, by the attack {exposure.attack}", [_classes(exposure)]))
+        parts += exposed_groups.blocks(exposure, name, drawn=drawn)
     return parts
 
 

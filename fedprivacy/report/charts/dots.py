@@ -111,8 +111,11 @@ class Dots:
         values, room = self._values(), box.room
         left = box.start
         plain = not any(row.heading or row.note for row in self.rows)
-        top = box.top
-        for number, (row, tall) in enumerate(zip(self.rows, self._heights(room), strict=True)):
+        top, heights = box.top, self._heights(room)
+        # Beside a taller panel the axes are stretched, and the names with them.
+        stretch = box.height / sum(heights) if heights else 1.0
+        for number, (row, plain_tall) in enumerate(zip(self.rows, heights, strict=True)):
+            tall = stretch * plain_tall
             middle = top + tall * self._middle(room)
             if row.heading:
                 lines = self._heading(row, room)

@@ -22,7 +22,7 @@ from fedprivacy.report.blocks import (
 )
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
 from fedprivacy.report.charts.axis import at_data
-from fedprivacy.report.estimates import answer, surface
+from fedprivacy.report.estimates import answer, held_out, surface
 from fedprivacy.report.wording import ESTIMATES
 
 SIMULATED = (
@@ -64,6 +64,7 @@ def page(document: EstimatesDocument, *, error: bool = False, command: bool = Fa
             *surface.section(document),
             Section("coefficients", "The estimates", _coefficients(document)),
             Section("losses", "Every loss", _losses(document)),
+            *held_out.section(document),
             *_refused(document),
             *_settings(document),
             *common.closing(document, command=command),

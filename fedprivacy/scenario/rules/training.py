@@ -12,6 +12,7 @@ from fedprivacy.scenario.rules.defences import DEFENCE_RULES
 from fedprivacy.scenario.rules.denoising import DENOISING_RULES
 from fedprivacy.scenario.rules.encoding import ENCODING_RULES
 from fedprivacy.scenario.rules.examples import EXAMPLE_RULES
+from fedprivacy.scenario.rules.groups import GROUP_RULES
 from fedprivacy.scenario.rules.messages import MESSAGE_RULES
 from fedprivacy.scenario.rules.model import MODEL_RULES
 from fedprivacy.scenario.rules.on_nodes import NODE_RULES
@@ -31,6 +32,7 @@ TRAINING_RULES: tuple[Entry[Values], ...] = (
     *CLIPPING_RULES,
     *CORRELATED_RULES,
     *ENCODING_RULES,
+    *GROUP_RULES,
 )
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedprivacy.data import hub
+from fedprivacy.data import hub, npz
 from fedprivacy.data.source import Source, SourceError
 from fedprivacy.errors import ScenarioError
 from fedprivacy.io.install_hint import install
 from fedprivacy.population.clients import population
+from fedprivacy.population.groups import held_out_groups
 from fedprivacy.scenario import FlwrDatasets, Scenario
 from scenarios.runner import run
 
@@ -410,3 +411,14 @@ def test_a_folder_with_what_is_no_file_is_refused_unread(people: str, folder: Pa
     source = Source.of({"path": str(place.parent), "train": "train", "test": "test", "label": "married"})
     with pytest.raises(SourceError, match=r"train\.csv in it is neither a file nor a folder"):
         hub.file(source)
+
+
+def test_columns_that_are_no_inputs_come_with_the_test_records_alone(people: str) -> None:
+    asked = Scenario.from_text(f'{text(TABLE)}[evaluation]\ngroups = ["town", "person", "age"]\n')
+    groups = {each.column: each for each in held_out_groups(asked.data, asked.evaluation)}
+    named = [groups["town"].labels[code] for code in groups["town"].codes]
+    assert named == cells("test")["town"]
+    assert groups["person"].labels == ("p00", "p01")
+    assert len(groups["age"].codes) == ROWS["test"]
+    with np.load(asked.data.file) as stored:
+        assert not [name for name in stored if name not in npz._USED]

@@ -15,11 +15,11 @@ from pages import HOSTILE, Page, check_whole, poisoned, safe
 from fedprivacy import report
 from fedprivacy.erm.assumptions import ErmAssumption
 from fedprivacy.erm.study.approaches import cells_of
-from fedprivacy.erm.study.cells import exact, play
+from fedprivacy.erm.study.cells import _on_test, exact, play
 from fedprivacy.erm.study.claims import AS_PLANNED
 from fedprivacy.erm.study.document import slopes_of
 from fedprivacy.erm.study.lots import Lot, SiloReplies, SiloStudy
-from fedprivacy.erm.study.people import records, study_streams
+from fedprivacy.erm.study.people import HeldOut, records, study_streams
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.guarantees.deployment import Stated
@@ -308,3 +308,68 @@ def test_a_run_that_breaks_off_says_how_far_it_came(tmp_path: Path) -> None:
     document = json.loads((path / "run.json").read_text())
     assert (document["status"], len(document["cells"])) == ("interrupted", 1)
     assert (path / "report.html").exists()
+
+
+REGRESSION = """
+name = "income"
+[data]
+name = "npz"
+path = "PATH"
+features = ["educ"]
+low = [0.0]
+high = [10.0]
+target = "income"
+target_high = 200.0
+[objective]
+loss = "squared"
+regularisation = 1e-6
+[approaches.sums]
+kind = "sufficient-statistics"
+[privacy]
+delta = 1e-6
+[study]
+epsilons = [0.1, 1000.0]
+repeats = 4
+"""
+
+
+@pytest.fixture
+def incomes(tmp_path: Path) -> Path:
+    """Incomes of 20 for each year of education; those of test records are 6 more or less."""
+    stream = np.random.default_rng(0)
+    arrays = {}
+    for part, count, error in (("train", 400, 0.0), ("test", 100, 6.0)):
+        educ = stream.uniform(0, 9, count)
+        income = 20 * educ + error * np.where(np.arange(count) % 2, 1, -1)
+        arrays[f"x_{part}"] = np.stack([educ, np.clip(income, 0, 200)], axis=1)
+        arrays[f"y_{part}"] = np.arange(count) % 2
+    np.savez(tmp_path / "d.npz", feature_names=np.array(["educ", "income"]), **arrays)
+    return tmp_path / "d.npz"
+
+
+def test_a_regression_states_its_errors_on_test_records(incomes: Path, tmp_path: Path) -> None:
+    document = fit(ErmScenario.from_text(REGRESSION.replace("PATH", str(incomes))), tmp_path / "out")
+    noisy, exact_one = (cell["held_out"] for cell in document["cells"])
+    with np.load(incomes) as arrays:
+        income = arrays["x_test"][:, 1]
+    assert exact_one["records"] == 100
+    assert exact_one["rmse"]["mean"] == pytest.approx(6.0, abs=0.5)  # in the unit of the target
+    assert exact_one["r2"]["mean"] == pytest.approx(1 - (exact_one["rmse"]["mean"] / income.std()) ** 2)
+    assert noisy["rmse"]["mean"] > 2 * exact_one["rmse"]["mean"]
+    assert noisy["rmse"]["low"] < noisy["rmse"]["mean"] < noisy["rmse"]["high"]
+    assert "cells[].held_out" in document["simulation_only"]
+    assert checked_document(Path(document["path"]))["cells"] == document["cells"]
+    page = Page((Path(document["path"]) / "report.html").read_text())
+    assert "Errors in predicting income of test records" in page.text("held-out")
+
+
+def test_classes_have_no_such_errors_and_equal_targets_no_share(incomes: Path) -> None:
+    text = REGRESSION.replace("PATH", str(incomes)).replace("squared", "logistic")
+    text = text.replace('"sufficient-statistics"', '"output-perturbation"').replace(
+        "1e-6\n[app", "0.01\n[app"
+    )
+    assert records(ErmScenario.from_text(text)).test is None
+    test = HeldOut(np.ones((3, 1)), np.full(3, 0.5), 100.0)
+    errors = _on_test(test, np.array([[0.5], [0.7]]))
+    assert errors["rmse"]["mean"] == pytest.approx(10.0)
+    assert errors["r2"] is None

@@ -75,7 +75,7 @@ ONE_MISTAKE = {
     "unknown key, nothing near": (
         "every = 2",
         "xyz = 2",
-        ["my.toml:22: evaluation.xyz: unknown key. Known here: on, every."],
+        ["my.toml:22: evaluation.xyz: unknown key. Known here: on, every, groups, edges."],
     ),
     "unknown section": (
         "[evaluation]",

@@ -12,6 +12,7 @@ from fedprivacy.attacks.released.exposure import exposure, in_turn
 from fedprivacy.attacks.released.lira import lira
 from fedprivacy.attacks.released.references import draw_coins, draw_halves
 from fedprivacy.attacks.roc import auc
+from fedprivacy.data.groups import Grouping
 from fedprivacy.errors import InputError
 
 RECORDS, MODELS = 300, 40
@@ -143,3 +144,18 @@ def test_scores_that_know_nothing_of_members_expose_nobody() -> None:
         assert not found.proved().any()
         assert found.hits[7] == found.models[7]
         assert found.alarms[7] == 64 - found.models[7]
+
+
+def test_groups_are_judged_as_classes_are() -> None:
+    shifts = np.where(np.arange(RECORDS) % 3 == 0, 4.0, 0.0)
+    scores, members, y = game(shifts)
+    codes = np.array([-1, *(np.arange(1, RECORDS) % 3 > 0).astype(int)])  # record 0 is in no group
+    found = exposure(scores, members, y, fpr=0.05, groups=[Grouping("town", ("Oslo", "Rome"), codes)])
+    towns = found.groups["town"]
+    assert [towns[name].records for name in ("Oslo", "Rome")] == [99, 200]
+    assert towns["Oslo"].auc.value > 0.95 > 0.55 > towns["Rome"].auc.value
+    # Of the same records as a class, a group has the same figures.
+    same = exposure(scores, members, y, fpr=0.05, groups=[Grouping("label", ("0", "1", "2"), y)])
+    assert same.groups["label"]["1"] == same.classes[1]
+    assert same.to_json()["groups"]["label"]["1"] == same.to_json()["classes"]["1"]
+    assert "groups" not in exposure(scores, members, y, fpr=0.05).to_json()

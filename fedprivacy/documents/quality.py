@@ -1,0 +1,94 @@
+"""The parts of a document about how good a model is, and for whom, on held-out records."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from fedprivacy.io.part import Number, Part
+
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Records = Annotated[int, Field(ge=0, le=10**12)]
+FEW = 30  # records: of fewer the figures of a group are too uncertain to be compared
+# What is outside every guarantee where the held-out records are those of clients, as accuracy is.
+MEASURED = (
+    *(f"{part}.measures" for part in ("final", "cells[]", "variations[]", "options[]")),
+    *(
+        f"{part}.groups[].groups[].{key}"
+        for part in ("final", "cells[]", "variations[]", "options[]")
+        for key in ("group", "records", "accuracy", "low", "high", "balanced_accuracy", "gap", "few")
+    ),
+    *(f"{part}.groups[].edges" for part in ("final", "cells[]", "variations[]", "options[]")),
+    *(f"{part}.users" for part in ("final", "cells[]", "variations[]", "options[]")),
+)
+
+
+class Measures(Part):
+    """Measures beside accuracy (`fedprivacy.models.measures`); null where one is not defined."""
+
+    balanced_accuracy: Share | None = None
+    f1: Share | None = None
+    auroc: Share | None = None
+    calibration_error: Share | None = None
+    brier: Share | None = None
+
+
+class GroupAccuracy(Part):
+    """The accuracy on one group's held-out records.
+
+    Args:
+        group: Its value, or range of values.
+        records: How many held-out records it has.
+        accuracy: On them; null where there are none.
+        low: The lower end of its 95 % Wilson interval, over records for this model.
+        high: The upper end.
+        balanced_accuracy: The mean accuracy within the classes of its records.
+        gap: How far its accuracy is below that of the best group of the column that is not too small.
+        few: Whether it has too few records to be compared.
+    """
+
+    group: str
+    records: Records
+    accuracy: Share | None = None
+    low: Share | None = None
+    high: Share | None = None
+    balanced_accuracy: Share | None = None
+    gap: Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)] | None = None
+    few: bool = False
+
+
+class ColumnGroups(Part):
+    """The groups by one column; `edges` are those of its ranges, empty for categories."""
+
+    column: str
+    edges: tuple[Number, ...] = ()
+    groups: Annotated[tuple[GroupAccuracy, ...], Field(max_length=1000)] = ()
+
+
+class Quantile(Part):
+    """The accuracy that this share of the users does not exceed."""
+
+    share: Share
+    accuracy: Share
+
+
+class UserAccuracies(Part):
+    """The accuracy on the records of each held-out user, none of whom is a client.
+
+    Args:
+        users: How many.
+        mean: Their mean accuracy, each user counted once.
+        worst: The mean accuracy of the worst tenth.
+        worst_users: How many that are, a tenth rounded up.
+        worst_by_chance: What the worst tenth would have if the model served all users equally well and only
+            the chance of few records told them apart.
+        quantiles: From the worst user to the best.
+    """
+
+    users: Records
+    mean: Share
+    worst: Share
+    worst_users: Records
+    worst_by_chance: Share | None = None
+    quantiles: Annotated[tuple[Quantile, ...], Field(max_length=1001)] = ()

@@ -1,0 +1,217 @@
+"""For whom a model works: accuracy by group of held-out records and by held-out user, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedprivacy.documents.comparison import Cell, CompareDocument
+from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.quality import FEW, ColumnGroups, GroupAccuracy
+from fedprivacy.documents.run import RunDocument
+from fedprivacy.report import held_out_users, names, words
+from fedprivacy.report.blocks import Block, Details, Entry, Group, Section, Table, Text, Value
+from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series, looks
+from fedprivacy.report.charts.axis import percent
+from fedprivacy.report.charts.looks import Look
+
+HEADING = "For whom does it work"
+OF_RECORDS = "Intervals: 95 % (Wilson), over the records of each group by itself, for this one model."
+OF_SEEDS = "Intervals: 95 %, over the seeds; the test records are the same."
+MOST_ROWS = 60  # of a picture; the table has all
+
+
+@dataclass(frozen=True)
+class Model:
+    """One model, or the models of a cell, by group.
+
+    Args:
+        look: Of its marks.
+        label: Its name.
+        columns: Its groups by each column.
+    """
+
+    look: Look
+    label: str
+    columns: Sequence[ColumnGroups]
+
+    def of(self, column: str, group: str) -> GroupAccuracy | None:
+        """Its figures of a group; None where there are none."""
+        groups = (each for part in self.columns if part.column == column for each in part.groups)
+        return next((each for each in groups if each.group == group), None)
+
+
+def of_run(document: RunDocument, trust: str) -> list[Section]:
+    """The groups and users of a run; no section where it has neither."""
+    final = document.final
+    if final is None or not (final.groups or final.users):
+        return []
+    blocks: list[Block | Details] = []
+    if final.groups:
+        model = Model(looks.look(Arm(trust)), "Accuracy", final.groups)
+        where = f"Accuracy of the final model by group of {words.evaluated_on(document.evaluated_on)}."
+        blocks += _groups([model], f"{where} {OF_RECORDS}")
+    if final.users:
+        blocks += held_out_users.of_model(final.users, looks.look(Arm(trust)))
+    return [Section("groups", HEADING, blocks)]
+
+
+def of_comparison(document: CompareDocument) -> list[Section]:
+    """The groups in each arm at its largest epsilon, with every cell below, and the worst users of each."""
+    cells = {
+        id(cell): (names.cell(arm, cell.epsilon), looks.look(arm), cell)
+        for arm in document.arms
+        for cell in document.of(arm)
+    }
+    every = {
+        key: Model(look, label, _over_seeds(cell))
+        for key, (label, look, cell) in cells.items()
+        if cell.groups
+    }
+    users = [(label, cell) for label, _, cell in cells.values() if cell.users is not None]
+    blocks: list[Block | Details] = []
+    epsilon_terms = words.terms(document.guarantees())
+    epsilon = f" Each epsilon: {epsilon_terms}, against the observers named above." if epsilon_terms else ""
+    if every:
+        where = (
+            f"Accuracy by group of {words.evaluated_on(document.evaluated_on)}, {document.averaged}, each at "
+            f"its largest epsilon. {OF_SEEDS}{epsilon}"
+        )
+        widest = [every[id(cell)] for cell in document.widest() if id(cell) in every]
+        blocks += _groups(widest or list(every.values()), where)
+        if len(every) > len(widest):
+            table = _table(list(every.values()), f"Accuracy by group in every cell. {OF_SEEDS}{epsilon}")
+            blocks.append(Details("The groups at every epsilon", [table]))
+    if users:
+        blocks.append(held_out_users.of_cells(users, OF_SEEDS, epsilon))
+    return [Section("groups", HEADING, blocks)] if blocks else []
+
+
+def worst_group(document: Mapping[str, Any]) -> str | None:
+    """The group that a run serves worst, in one line for a terminal.
+
+    Args:
+        document: A run.
+
+    Returns:
+        None where the run has no groups, or none of a column is behind the best.
+    """
+    final = RunDocument.model_validate(document).final
+    return None if final is None else _worst(final.groups)
+
+
+def _worst(columns: Iterable[ColumnGroups]) -> str | None:
+    behind = [
+        (group.gap, column, group)
+        for column in columns
+        for group in column.groups
+        if group.gap and not group.few
+    ]
+    if not behind:
+        return None
+    gap, column, group = max(behind, key=lambda entry: entry[0])
+    return (
+        f"Served worst: {column.column} {group.group}, {words.accuracy(group.accuracy)} of "
+        f"{group.records:,} records, {100 * gap:.1f} points below the best group."
+    )
+
+
+def _over_seeds(cell: Cell) -> list[ColumnGroups]:
+    """The groups of a cell as those of one model: means, with intervals over seeds."""
+    return [
+        ColumnGroups(
+            column=column.column,
+            edges=column.edges,
+            groups=tuple(
+                GroupAccuracy(
+                    group=group.group,
+                    records=group.records or 0,
+                    accuracy=group.accuracy.mean if group.accuracy else None,
+                    low=group.accuracy.low if group.accuracy else None,
+                    high=group.accuracy.high if group.accuracy else None,
+                    balanced_accuracy=group.balanced_accuracy.mean if group.balanced_accuracy else None,
+                    gap=group.gap.mean if group.gap else None,
+                    few=group.few,
+                )
+                for group in column.groups
+            ),
+        )
+        for column in cell.groups
+    ]
+
+
+def _groups(models: Sequence[Model], where: str) -> list[Block | Details]:
+    table = _table(models, where)
+    sentences = [
+        f"{model.label}: {worst[0].lower()}{worst[1:]}" if len(models) > 1 else worst
+        for model in models
+        if (worst := _worst(model.columns))
+    ]
+    if any(group.few for group in _listed(models)):
+        sentences.append(f"Groups of fewer than {FEW} records are too few to compare.")
+    blocks: list[Block | Details] = [Text(" ".join(sentences))] if sentences else []
+    panel = _panel(models)
+    if 2 <= len(panel.rows) <= MOST_ROWS:
+        assert panel.x.limits is not None
+        caption = where + words.cut_axis(panel.x.limits[0])
+        chart = Chart("groups", "Dot chart of the accuracy by group", caption, (panel,), tables=(table,))
+        return [*blocks, chart.picture]
+    return [*blocks, Details("All groups", [table])]
+
+
+def _listed(models: Sequence[Model]) -> list[GroupAccuracy]:
+    return [group for column in models[0].columns for group in column.groups]
+
+
+def _panel(models: Sequence[Model]) -> Dots:
+    """A heading for each column, below it a row for each group with a mark for each model."""
+    rows: list[Row] = []
+    points: dict[int, list[Point]] = {at: [] for at in range(len(models))}
+    for column in models[0].columns:
+        rows.append(Row(column.column, heading=True))
+        for group in column.groups:
+            few = " (few)" if group.few else ""
+            rows.append(Row(f"{group.group}{few}", says=f"{column.column} {group.group}{few}"))
+            for at, model in enumerate(models):
+                known = model.of(column.column, group.group)
+                if known is not None and known.accuracy is not None:
+                    ends = None if known.low is None or known.high is None else (known.low, known.high)
+                    points[at].append(Point(known.accuracy, len(rows) - 1, ends))
+    series = tuple(
+        Series(model.look, model.label, tuple(points[at])) for at, model in enumerate(models) if points[at]
+    )
+    shown = [value for each in series for p in each.points for value in (p.x, *(p.interval or ()))]
+    limits = looks.accuracy_range(shown) if shown else (0.0, 1.0)
+    x = Axis("Accuracy within the group", words.accuracy, tick_text=percent, limits=limits)
+    return Dots(x, tuple(rows), series, values=len(series) == 1)
+
+
+def _table(models: Sequence[Model], caption: str) -> Table:
+    alone = len(models) == 1
+    rows: list[Sequence[Value] | Group] = []
+    for column in models[0].columns:
+        edges = ", quartiles or given edges" if column.edges else ""
+        rows.append(Group(column.column, f"{words.counted(len(column.groups), 'group')}{edges}"))
+        for group in column.groups:
+            figures = [model.of(column.column, group.group) for model in models]
+            cells: list[Value] = [group.group, f"{group.records:,}" + " (too few)" * group.few]
+            cells += [_figure(each) for each in figures]
+            if alone:
+                cells += [words.accuracy(group.balanced_accuracy), _gap(group.gap)]
+            rows.append(cells)
+    head = ["Group", "Held-out records", *(model.label for model in models)]
+    head += ["Balanced accuracy", "Points below the best"] * alone
+    return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))
+
+
+def _figure(group: GroupAccuracy | None) -> Value:
+    if group is None or group.accuracy is None:
+        return "—"
+    if group.low is None or group.high is None:
+        return words.accuracy(group.accuracy)
+    return Entry(words.accuracy(group.accuracy), words.share_interval(group.low, group.high))
+
+
+def _gap(gap: float | None) -> str:
+    return "—" if gap is None else f"{100 * gap:.1f}"
