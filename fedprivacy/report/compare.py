@@ -11,6 +11,7 @@ from fedprivacy.report import (
     classes,
     common,
     curves,
+    limits,
     names,
     options,
     protection,
@@ -60,6 +61,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
             caution=TRAINING.caution(document.trusts, document.units),
         )
     )
+    lead += limits.lead_of_comparison(document)
     cells = [
         protection.Protected(arm, cell.epsilon, cell.guarantees)
         for arm in document.arms
@@ -70,6 +72,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
     sections = [
         Section("guarantees", "Who is protected from whom", protection.blocks(cells, uncovered)),
         *units.of_comparison(document),
+        *limits.of_comparison(document),
         *options.of_comparison(document),
         *variations.of_comparison(document),
         *curves.of_comparison(document),
@@ -119,6 +122,7 @@ def _picture(document: CompareDocument) -> Picture | None:
         if private:
             private.sort(key=lambda point: point.x)
             series.append(Series(look, label, tuple(private), note=reach))
+    levels += limits.levels(document)
     values = [p.y for line in series for p in line.points] + [level.at for level in levels]
     if not values:
         return None
@@ -162,6 +166,8 @@ def _figures(document: CompareDocument) -> Table:
         rows += [
             (words.target(e), *dash, "not run", "—", "—") for e in sorted(missing, key=lambda e: e or 0.0)
         ]
+    for name, cell in limits.rows(document):
+        rows += [Group(name), _figure_row(cell, several)]
     caption = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, in percent."
     if document.interval and any(cell.accuracy.interval for cell in document.cells):
         caption += f" Interval: {document.interval}."

@@ -14,6 +14,7 @@ from fedprivacy.report import (
     classes,
     common,
     learning,
+    limits,
     names,
     protection,
     public,
@@ -41,7 +42,7 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
         lead.append(status)
     picture = _picture(document)
     lead.append(picture or Text("There is no learning curve: no round of this run was evaluated.", "status"))
-    lead += [_finding(document), Tiles(_tiles(document))]
+    lead += [_finding(document), *limits.lead_of_run(document), Tiles(_tiles(document))]
     trust = _trust(document)
     cells = [protection.Protected(Arm(trust), None, document.privacy.guarantees)]
     uncovered = public.statement(document.scenario.get("data"), [document.setting("data", "scaling")])
@@ -57,6 +58,7 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
                 "Who is protected from whom",
                 [*stopped.blocks(document.privacy), *protection.blocks(cells, uncovered)],
             ),
+            *limits.of_run(document),
             *batches.of_run(document),
             *units.of_run(document),
             *candidates.of_run(document),
@@ -136,7 +138,9 @@ def _picture(document: RunDocument) -> Picture | None:
         measured = [(at, getattr(event, name)) for at, event in enumerate(document.rounds, start=1)]
         finite = [(at, value) for at, value in measured if value is not None and math.isfinite(value)]
         if finite:
-            panels.append(learning.measure(heading, finite, look, planned, share=name == "accuracy"))
+            share = name == "accuracy"
+            levels = limits.majority_level(document.final and document.final.per_class) if share else ()
+            panels.append(learning.measure(heading, finite, look, planned, share=share, levels=levels))
     if not panels:
         return None
     rows = [

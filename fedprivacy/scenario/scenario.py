@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from fedprivacy.errors import Finding
-from fedprivacy.scenario import cells, inspection, variations
+from fedprivacy.scenario import ablations, cells, inspection, variations
 from fedprivacy.scenario.base_scenario import BaseScenario
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.kinds import HEAD, KINDS
@@ -52,7 +52,11 @@ class Scenario(BaseScenario):
     def inspect(cls, tables: Tables) -> Inspection:
         """Returns the valid parts of the tables of a file, and every mistake in them."""
         whole = inspection.inspect(tables)
-        between = [*cells.inspect_cells(tables, whole), *variations.inspect_variations(tables, whole)]
+        between = [
+            *cells.inspect_cells(tables, whole),
+            *variations.inspect_variations(tables, whole),
+            *ablations.inspect_ablations(tables, whole),
+        ]
         return Inspection(whole.parts, whole.findings + between)
 
     @property
@@ -132,3 +136,16 @@ class Scenario(BaseScenario):
         """
         tables = variations.varied(self.tables(), variation, seed)
         return Scenario.from_tables(tables, f"{variation.name} = {variation.value}")
+
+    def ablated(self, corner: cells.Corner, seed: int) -> Scenario:
+        """The scenario with one possible limit removed (`ablations`), with the default `[compare]`.
+
+        Args:
+            corner: The cell of the ablation.
+            seed: The seed of the run.
+
+        Raises:
+            ScenarioError: The scenario cannot have it.
+        """
+        tables = ablations.ablated(self.tables(), corner, self.privacy.epsilon, seed)
+        return Scenario.from_tables(tables, f'limits "{corner.ablation}"')

@@ -1,0 +1,55 @@
+"""`fedprivacy run --limits`: ablations after a run, and their lines on the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scenarios.cli.kinds.kind import RunOptions
+
+if TYPE_CHECKING:
+    from fedprivacy.documents.comparison import CompareDocument
+    from fedprivacy.documents.run import RunDocument
+    from fedprivacy.scenario.loading import AnyScenario
+
+
+def check_limits(scenario: AnyScenario, engine: str) -> None:
+    """Refuses `--limits` where ablations cannot be trained (`experiments.limits`)."""
+    from scenarios.experiments import limits
+
+    limits.check_limits(scenario, engine)
+
+
+def measured(document: dict[str, Any], scenario: Any, options: RunOptions) -> dict[str, Any]:
+    """Returns the document of a run with its `limits`, whose ablations are trained with progress shown."""
+    from scenarios.cli.display import job_progress
+    from scenarios.experiments.limits import measure
+
+    with job_progress() as on_run:
+        return measure(
+            document,
+            scenario,
+            workers=options.engine.workers,
+            allow_code=options.allow_code,
+            command=options.command,
+            on_run=on_run,
+        )
+
+
+def lines_of_run(run: RunDocument) -> list[str]:
+    """Returns what limits a run, and its ablations; nothing where they were not trained."""
+    from fedprivacy.documents.comparison import Ablated, Cell
+    from fedprivacy.report.limits import lines
+
+    if run.limits is None or run.limits.planned is None:
+        return []
+    planned, variants = run.limits.planned, [Ablated.model_validate(cell) for cell in run.limits.variants]
+    return lines(run.limits.limiting, variants, Cell.model_validate(planned))
+
+
+def lines_of_comparison(comparison: CompareDocument) -> list[str]:
+    """Returns the baseline of a comparison, what limits it, and its ablations."""
+    from fedprivacy.report.limits import lines
+
+    clipped = [cell.accuracy.mean for cell in comparison.baselines if cell.accuracy.mean is not None]
+    baseline = [f"Clipping alone, no noise: {mean:.3f}" for mean in clipped]
+    return [*baseline, *lines(comparison.limiting, comparison.limits, comparison.planned)]
