@@ -21,7 +21,7 @@ LABELS: Mapping[str, str] = {
 }
 UNCHARGED = (
     "Every variant was trained on the same records. Those without noise have no guarantee, and no epsilon "
-    "covers a setting that is chosen by this table: outside of a simulation both would have to be charged for."
+    "covers a setting that is chosen by this table: outside of a simulation both would have to be charged."
 )
 UNMEASURED = (
     "What limits this run was not measured. fedprivacy run SCENARIO --limits trains variants of it without "
@@ -48,9 +48,8 @@ def levels(document: CompareDocument) -> tuple[Reference, ...]:
     """The baselines of a comparison as lines: clipping alone, and the majority class."""
     clipped, lines = document.clipped, []
     if clipped is not None and clipped.accuracy.mean is not None:
-        lines.append(
-            Reference(clipped.accuracy.mean, CLIPPED, LABELS["no-noise"], interval=clipped.accuracy.interval)
-        )
+        at, ends, reach = clipped.accuracy.mean, clipped.accuracy.interval, words.reach(clipped.guarantees)
+        lines.append(Reference(at, CLIPPED, LABELS["no-noise"], reach, interval=ends))
     return (*lines, *majority_level(_classes(document.cells)))
 
 
@@ -139,12 +138,14 @@ def _section(planned: Cell, variants: Sequence[Ablated], evaluated_on: str) -> S
                 _noise(cell),
             )
         )
+    terms = words.terms(planned.guarantees)
     caption = (
         f"Accuracy on {words.evaluated_on(evaluated_on)}, mean over {len(planned.accuracies)} seeds, with "
         "one thing changed at a time; variants with noise have the planned epsilon, their noise calibrated "
-        "again. Difference to the planned run in points, seed by seed; intervals: 95 % for all rows together (Student t, "
-        "Bonferroni). " + (f"Each epsilon: {terms}." if (terms := words.terms(planned.guarantees)) else "")
+        "again. Difference to the planned run in points, seed by seed; intervals: 95 % for all rows together "
+        "(Student t, Bonferroni)."
     )
+    caption += f" Each epsilon: {terms}." if terms else ""
     head = ("Variant", "Accuracy", "Difference", "Interval", "Noise")
     table = Table(caption, head, entries, numeric=frozenset({1, 2, 3}))
     return Section("limits", "What limits the accuracy", [table, Text(UNCHARGED)])
