@@ -219,8 +219,8 @@ class CompareDocument(Document):
     @property
     def planned(self) -> Cell | None:
         """The cell with the scenario's own trust model, epsilon and unit, which ablations change."""
-        own = tuple(self.setting("privacy", key) for key in ("trust", "epsilon", "unit"))
-        return next((c for c in self.cells if (c.trust, c.epsilon, c.unit) == own), None)
+        wanted = tuple(self.setting("privacy", key) for key in ("trust", "epsilon", "unit"))
+        return next((c for c in self.cells if (c.trust, c.epsilon, c.unit) == wanted), None)
 
     @property
     def clipped(self) -> Cell | None:

@@ -139,7 +139,7 @@ def _picture(document: RunDocument) -> Picture | None:
         finite = [(at, value) for at, value in measured if value is not None and math.isfinite(value)]
         if finite:
             share = name == "accuracy"
-            levels = limits.majority_level(document.final and document.final.per_class) if share else ()
+            levels = limits.majority_level(document.final.per_class) if share and document.final else ()
             panels.append(learning.measure(heading, finite, look, planned, share=share, levels=levels))
     if not panels:
         return None

@@ -38,16 +38,16 @@ def corner_of(
         privacy: The scenario's privacy section.
         baseline: Whether it is the baseline of a comparison, and not an ablation beside others.
     """
-    own = planned(compare, privacy)
-    trust = "none" if name in WITHOUT_NOISE else own.trust
-    return Corner(trust, own.unit, clipped=name == "no-noise", ablation=name, baseline=baseline)
+    base = planned(compare, privacy)
+    trust = "none" if name in WITHOUT_NOISE else base.trust
+    return Corner(trust, base.unit, clipped=name == "no-noise", ablation=name, baseline=baseline)
 
 
 def corners_of(compare: Compare, privacy: Mapping[str, Any], tables: Tables) -> list[Corner]:
     """The cells of a comparison's ablations, after clipping alone as its baseline where that is possible."""
-    asked = [corner_of(name, compare, privacy) for name in compare.limits]
+    ablations = [corner_of(name, compare, privacy) for name in compare.limits]
     alone = compare.baselines and "no-noise" not in compare.limits and can_clip_alone(tables, compare)
-    return [corner_of("no-noise", compare, privacy, baseline=True)] * alone + asked
+    return [corner_of("no-noise", compare, privacy, baseline=True)] * alone + ablations
 
 
 def can_clip_alone(tables: Tables, compare: Compare) -> bool:
@@ -56,12 +56,12 @@ def can_clip_alone(tables: Tables, compare: Compare) -> bool:
     Under central trust with unit "example" the server makes the gradient step, and adaptive clipping,
     encodings and denoising belong to the noise: none of them exists without it.
     """
-    own = planned(compare, tables["privacy"])
-    if own.trust == "none" or tables["data"]["name"] == "on-nodes":
+    base = planned(compare, tables["privacy"])
+    if base.trust == "none" or tables["data"]["name"] == "on-nodes":
         return False
-    laid = cell(tables, own, 1.0)
+    laid = cell(tables, base, 1.0)
     privacy = laid["privacy"]
-    central_records = (own.trust, privacy.get("unit")) == ("central", "example")
+    central_records = (base.trust, privacy.get("unit")) == ("central", "example")
     bound = {"encoding", "clipping_quantile"} & privacy.keys()
     return not (central_records or bound or laid["server"].get("denoise", "none") != "none")
 
@@ -85,9 +85,9 @@ def ablated(tables: Tables, corner: Corner, epsilon: float | None, seed: int | N
         epsilon: The scenario's own epsilon, which ablations with noise keep.
         seed: The seed; None keeps the scenario's.
     """
-    own = cell(tables, Corner(tables["privacy"]["trust"], corner.unit), epsilon, seed)
+    base = cell(tables, Corner(tables["privacy"]["trust"], corner.unit), epsilon, seed)
     assert corner.ablation is not None
-    return overlaid(own, _changes(own, corner.ablation), clipped=corner.clipped)
+    return overlaid(base, _changes(base, corner.ablation), clipped=corner.clipped)
 
 
 def _changes(tables: Tables, name: Ablation) -> dict[KeyPath, Any]:
@@ -118,7 +118,9 @@ def inspect_ablations(tables: Tables, whole: Inspection) -> Iterator[Finding]:
     if compare is None or not compare.limits or whole.findings:
         return
     if refused := [
-        found for rule in LIMIT_RULES for found in rule.findings(CompareValues(compare, tables["privacy"]))
+        finding
+        for rule in LIMIT_RULES
+        for finding in rule.findings(CompareValues(compare, tables["privacy"]))
     ]:
         yield from refused[:1]
         return

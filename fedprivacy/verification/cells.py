@@ -138,6 +138,7 @@ def _limits(finished: Sequence[tuple[Cell, dict[str, Any]]]) -> dict[str, Any]:
     if not ablated:
         return {}
     privacy = ablated[0][0].origin
+    assert privacy is not None  # a cell of an ablation has it
     wanted = (privacy.trust, privacy.epsilon, privacy.unit)
     planned = next(
         (r for c, r in finished if c.part == "cells" and (c.corner.trust, c.epsilon, r["unit"]) == wanted),

@@ -24,8 +24,8 @@ def fields_of(document: Mapping[str, Any], folder: str) -> dict[str, Any]:
         folder: Where it is, below the run.
     """
     privacy = document["scenario"]["privacy"]
-    own = tuple(privacy.get(key) for key in ("trust", "epsilon", "unit"))
-    planned = next((c for c in document["cells"] if (c["trust"], c["epsilon"], c["unit"]) == own), None)
+    wanted = tuple(privacy.get(key) for key in ("trust", "epsilon", "unit"))
+    planned = next((c for c in document["cells"] if (c["trust"], c["epsilon"], c["unit"]) == wanted), None)
     return {
         "folder": folder,
         "limiting": document.get("limiting"),

@@ -103,7 +103,7 @@ def run(
         return _run(requested, out, engine, workers, progress, track, track_operator)
     from scenarios.experiments.limits import check_limits, measure
 
-    check_limits(requested.scenario, engine)
+    trained = check_limits(requested.scenario, engine)
     model = getattr(requested.scenario, "model", None)
     if model is not None and is_object(model):
         raise InputError(
@@ -114,7 +114,7 @@ def run(
     with _shown(_jobs, progress) as on_run:
         document = measure(
             first.document,
-            requested.scenario,
+            trained,
             workers=check_workers(workers),
             allow_code=requested.allow_code,
             command=requested.command,

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedprivacy.io.console import Terminal
-from scenarios.cli.limits import lines_of_comparison, lines_of_run
+from scenarios.cli.display_limits import lines_of_comparison, lines_of_run
 
 if TYPE_CHECKING:  # the command starts without what only a result takes
     from fedprivacy.documents.comparison import Cell, CompareDocument

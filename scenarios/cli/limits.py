@@ -1,4 +1,4 @@
-"""`fedprivacy run --limits`: ablations after a run, and their lines on the terminal."""
+"""`fedprivacy run --limits`: ablations after a run."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 from scenarios.cli.kinds.kind import RunOptions
 
 if TYPE_CHECKING:
-    from fedprivacy.documents.comparison import CompareDocument
-    from fedprivacy.documents.run import RunDocument
     from fedprivacy.scenario.loading import AnyScenario
 
 
@@ -33,23 +31,3 @@ def measured(document: dict[str, Any], scenario: Any, options: RunOptions) -> di
             command=options.command,
             on_run=on_run,
         )
-
-
-def lines_of_run(run: RunDocument) -> list[str]:
-    """Returns what limits a run, and its ablations; nothing where they were not trained."""
-    from fedprivacy.documents.comparison import Ablated, Cell
-    from fedprivacy.report.limits import lines
-
-    if run.limits is None or run.limits.planned is None:
-        return []
-    planned, variants = run.limits.planned, [Ablated.model_validate(cell) for cell in run.limits.variants]
-    return lines(run.limits.limiting, variants, Cell.model_validate(planned))
-
-
-def lines_of_comparison(comparison: CompareDocument) -> list[str]:
-    """Returns the baseline of a comparison, what limits it, and its ablations."""
-    from fedprivacy.report.limits import lines
-
-    clipped = [cell.accuracy.mean for cell in comparison.baselines if cell.accuracy.mean is not None]
-    baseline = [f"Clipping alone, no noise: {mean:.3f}" for mean in clipped]
-    return [*baseline, *lines(comparison.limiting, comparison.limits, comparison.planned)]

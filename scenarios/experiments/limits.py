@@ -57,8 +57,8 @@ def with_ablations(scenario: Scenario) -> Scenario:
     return Scenario.from_tables({**tables, "compare": {**compare_table, "limits": names}}, "--limits")
 
 
-def check_limits(scenario: AnyScenario, engine: str) -> None:
-    """Refuses `--limits` where ablations cannot be trained, before anything is written.
+def check_limits(scenario: AnyScenario, engine: str) -> Scenario:
+    """Returns the scenario, and refuses `--limits` where ablations cannot be trained, before anything is written.
 
     Raises:
         InputError: the scenario trains no model with an epsilon, or runs on a federation.
@@ -71,6 +71,7 @@ def check_limits(scenario: AnyScenario, engine: str) -> None:
     if not isinstance(scenario, Scenario):
         raise InputError(f"--limits: {scenario.name} trains no model, so nothing limits one. Leave it out.")
     with_ablations(scenario)
+    return scenario
 
 
 def measure(
@@ -82,7 +83,7 @@ def measure(
     command: str = "",
     on_run: OnRun | None = None,
 ) -> dict[str, Any]:
-    """Trains the ablations of a finished run, or resumes them, and writes document and page of the run again.
+    """Trains or resumes the ablations of a finished run, and adds them to its document and page.
 
     Args:
         document: Of the run.
@@ -100,7 +101,7 @@ def measure(
     """
     path = Path(document["path"])
     requested, base = with_ablations(scenario), path / FOLDER
-    begun = sorted(file.parent for file in base.glob(f"*/{BEGUN}"))
+    earlier = sorted(file.parent for file in base.glob(f"*/{BEGUN}"))
     count = (1 + len(requested.compare.limits)) * len(requested.compare.seeds)
     seconds = count * document["performance"]["seconds"] / workers
     runs = f"{len(requested.compare.limits)} variants with {len(requested.compare.seeds)} seeds, {count} runs"
@@ -109,7 +110,7 @@ def measure(
         requested,
         base,
         workers=workers,
-        resume=begun[-1] if begun else None,
+        resume=earlier[-1] if earlier else None,
         allow_code=allow_code,
         command=command,
         on_run=on_run,
