@@ -58,7 +58,7 @@ def with_ablations(scenario: Scenario) -> Scenario:
 
 
 def check_limits(scenario: AnyScenario, engine: str) -> Scenario:
-    """Returns the scenario, and refuses `--limits` where ablations cannot be trained, before anything is written.
+    """Returns a scenario whose ablations can be trained, before anything is written.
 
     Raises:
         InputError: the scenario trains no model with an epsilon, or runs on a federation.
