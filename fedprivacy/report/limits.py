@@ -34,7 +34,7 @@ MAJORITY = (svg.MUTED, "", (0, (1, 2)))
 def majority(classes: Sequence[ClassAccuracy] | None) -> float | None:
     """The accuracy of naming the most frequent class of the held-out records every time; None if unknown."""
     counts = [entry.records or 0 for entry in classes or ()]
-    return max(counts) / sum(counts) if sum(counts) else None
+    return max(counts) / sum(counts) if counts and min(counts) >= 0 < sum(counts) else None
 
 
 def majority_level(classes: Sequence[ClassAccuracy] | None) -> tuple[Reference, ...]:
