@@ -16,7 +16,7 @@ from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.verification.limits import fields_of
 from scenarios.engines.launch import REMOTE
 from scenarios.experiments.comparison import OnRun, compare
-from scenarios.jobs.manifest import BEGUN
+from scenarios.jobs.manifest import MANIFEST
 
 FOLDER = "limits"
 SEEDS = 5  # fewer leave intervals too wide to decide anything
@@ -101,7 +101,7 @@ def measure(
     """
     path = Path(document["path"])
     requested, base = with_ablations(scenario), path / FOLDER
-    earlier = sorted(file.parent for file in base.glob(f"*/{BEGUN}"))
+    earlier = sorted(file.parent for file in base.glob(f"*/{MANIFEST}"))
     count = (1 + len(requested.compare.limits)) * len(requested.compare.seeds)
     seconds = count * document["performance"]["seconds"] / workers
     runs = f"{len(requested.compare.limits)} variants with {len(requested.compare.seeds)} seeds, {count} runs"
