@@ -147,6 +147,7 @@ class Cell(Part):
         return value
 
 
+PARTS = ("cells", "baselines", "options", "variations", "limits")  # the lists of cells
 CELLS = Checked(Annotated[list[Cell], Field(max_length=10_000)])
 MORE_CELLS = Checked(CELLS.kind, optional=True)
 
@@ -179,13 +180,20 @@ class Option(Cell):
     difference: Gap | None = None
 
 
+class Ablated(Cell):
+    """The planned run with one possible limit removed; the interval is for all ablations together."""
+
+    ablation: str
+    difference: Gap | None = None
+
+
 class CompareDocument(Document):
     """Trust models against each other, over epsilons and seeds."""
 
     KIND = "compare"
     OPERATOR_ONLY = (
         *(f"runs: {path}" for path in RunDocument.OPERATOR_ONLY),
-        *(f"{part}[].{key}" for part in ("cells", "variations", "options") for key in ("seeds", "seconds")),
+        *(f"{part}[].{key}" for part in PARTS for key in ("seeds", "seconds")),
         "performance.clients_per_second",
         "performance.seconds",
         "error",
@@ -200,7 +208,10 @@ class CompareDocument(Document):
     cells: Annotated[tuple[Cell, ...], CELLS] = ()
     variations: Annotated[tuple[Variation, ...], MORE_CELLS] = ()
     options: Annotated[tuple[Option, ...], MORE_CELLS] = ()
+    baselines: Annotated[tuple[Cell, ...], MORE_CELLS] = ()
+    limits: Annotated[tuple[Ablated, ...], MORE_CELLS] = ()
     finding: Annotated[str | None, Checked(str)] = None
+    limiting: Annotated[str | None, Checked(str | None, optional=True)] = None
     interval: str | None = None
     operator_only: Raw = None
     notes: tuple[str, ...] = ()
@@ -245,6 +256,18 @@ class CompareDocument(Document):
         named = map(str, self._requested("mechanisms")) if of_messages else ()
         ran = (cell.asked for cell in self.cells if cell.trust == trust and unit in (None, cell.unit))
         return list(dict.fromkeys([*named, *ran])) or [None]
+
+    @property
+    def planned(self) -> Cell | None:
+        """The cell with the scenario's own trust model, epsilon and unit, which ablations change."""
+        wanted = tuple(self.setting("privacy", key) for key in ("trust", "epsilon", "unit"))
+        return next((c for c in self.cells if (c.trust, c.epsilon, c.unit) == wanted), None)
+
+    @property
+    def clipped(self) -> Cell | None:
+        """Clipping alone, the planned training without its noise, if it was trained."""
+        ablated = [cell for cell in self.limits if cell.ablation == "no-noise"]
+        return next(iter([*self.baselines, *ablated]), None)
 
     @property
     def averaged(self) -> str:

@@ -23,6 +23,8 @@ ALWAYS_OPERATOR_ONLY = (
     "cells[].seeds",
     "variations[].seeds",
     "options[].seeds",
+    "baselines[].seeds",
+    "limits[].seeds",
     "error",
     "rounds[].cohort",
     "rounds[].zeroed",

@@ -64,6 +64,15 @@ class Final(Part):
     users: UserAccuracies | None = None
 
 
+class Limits(Part):
+    """The ablations of a run, which are a comparison below its folder."""
+
+    folder: Annotated[str, CHECKED]
+    limiting: str | None = None
+    planned: Raw = None
+    variants: Raw = ()
+
+
 class RunDocument(Document):
     """A federated run."""
 
@@ -94,6 +103,7 @@ class RunDocument(Document):
     privacy: Annotated[Privacy, CHECKED] = Privacy()
     ledger: Annotated[Raw, Checked(TrainingLedger)] = None
     operator_only: Raw = None
+    limits: Annotated[Limits | None, Checked(Limits | None, optional=True)] = None
     estimate: Annotated[Raw, TABLE] = None
     notes: Annotated[tuple[str, ...], Checked(Texts)] = ()
     performance: Annotated[Performance | None, Checked(Performance)] = None

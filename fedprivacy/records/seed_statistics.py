@@ -139,24 +139,31 @@ class Difference:
         return f"95 % interval {low:.1f} to {high:.1f} over {self.seeds} paired seeds"
 
 
-def difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> Difference | None:
-    """The first cell's accuracy less the second's, paired by seed; None where they share no seed."""
+def difference(first: Mapping[str, Any], second: Mapping[str, Any], level: float = 0.95) -> Difference | None:
+    """The first cell's accuracy less the second's, paired by seed; None where they share no seed.
+
+    Args:
+        first: A cell, with `seeds` and `accuracies`.
+        second: Another.
+        level: The coverage of the interval.
+    """
     mine, other = (dict(zip(cell["seeds"], cell["accuracies"], strict=True)) for cell in (first, second))
     shared = [seed for seed in mine if seed in other]
     if not shared:
         return None
-    gap, half = _student([mine[seed] - other[seed] for seed in shared])
+    gap, half = _student([mine[seed] - other[seed] for seed in shared], level)
     mean, minus = (float(np.mean([run[seed] for seed in shared])) for run in (mine, other))
     low, high = (None, None) if half is None else (_points(gap - half), _points(gap + half))
     return Difference(mean, minus, _points(gap), low, high, len(shared))
 
 
-def _student(values: Sequence[float]) -> tuple[float, float | None]:
-    """The mean, and half of its 95 % Student t interval for two or more values."""
+def _student(values: Sequence[float], level: float = 0.95) -> tuple[float, float | None]:
+    """The mean, and half of its Student t interval for two or more values."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return mean, None
-    return mean, float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
+    quantile = stats.t.ppf((1 + level) / 2, len(values) - 1)
+    return mean, float(quantile * np.std(values, ddof=1) / math.sqrt(len(values)))
 
 
 def _points(share: float) -> float:

@@ -12,6 +12,7 @@ from fedprivacy.report import (
     common,
     curves,
     groups,
+    limits,
     measures,
     names,
     options,
@@ -63,6 +64,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
             caution=TRAINING.caution(document.trusts, document.units),
         )
     )
+    lead += limits.lead_of_comparison(document)
     cells = [
         protection.Protected(arm, cell.epsilon, cell.guarantees)
         for arm in document.arms
@@ -75,6 +77,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
             "guarantees", "Who is protected from whom", protection.blocks(cells, uncovered), folded=False
         ),
         *units.of_comparison(document),
+        *limits.of_comparison(document),
         *options.of_comparison(document),
         *variations.of_comparison(document),
         *curves.of_comparison(document),
@@ -128,6 +131,7 @@ def _picture(document: CompareDocument) -> Picture | None:
         if private:
             private.sort(key=lambda point: point.x)
             series.append(Series(look, label, tuple(private), note=reach))
+    levels += limits.levels(document)
     values = [p.y for line in series for p in line.points] + [level.at for level in levels]
     if not values:
         return None
@@ -169,6 +173,8 @@ def _figures(document: CompareDocument) -> Table:
         rows += [
             (words.target(e), *dash, "not run", "—", "—") for e in sorted(missing, key=lambda e: e or 0.0)
         ]
+    for name, cell in limits.rows(document):
+        rows += [Group(name), _figure_row(cell, several)]
     caption = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, in percent."
     if document.interval and any(cell.accuracy.interval for cell in document.cells):
         caption += f" Interval: {document.interval}."

@@ -153,9 +153,7 @@ def _groups(models: Sequence[Model], where: str) -> list[Block | Details]:
     blocks: list[Block | Details] = [Text(" ".join(sentences))] if sentences else []
     panel = _panel(models)
     if 2 <= len(panel.rows) <= MOST_ROWS:
-        assert panel.x.limits is not None
-        caption = where + words.cut_axis(panel.x.limits[0])
-        chart = Chart("groups", "Dot chart of the accuracy by group", caption, (panel,), tables=(table,))
+        chart = Chart("groups", "Dot chart of the accuracy by group", where, (panel,), tables=(table,))
         return [*blocks, chart.picture]
     return [*blocks, Details("All groups", [table])]
 

@@ -12,7 +12,15 @@ from fedprivacy.report.charts.looks import Look
 Values = Sequence[tuple[int, float]]  # a round, and the accuracy measured after it
 
 
-def measure(heading: str, values: Values, look: Look, planned: int | None, *, share: bool) -> Lines:
+def measure(
+    heading: str,
+    values: Values,
+    look: Look,
+    planned: int | None,
+    *,
+    share: bool,
+    levels: tuple[Reference, ...] = (),
+) -> Lines:
     """One measure of a run by round; rounds that were planned but not run stay empty.
 
     Args:
@@ -21,15 +29,17 @@ def measure(heading: str, values: Values, look: Look, planned: int | None, *, sh
         look: How it is drawn.
         planned: How many rounds there were to be.
         share: Whether it is a share, shown in percent.
+        levels: Lines to compare it with.
     """
     done = values[-1][0]
-    y = accuracy(heading, [value for _, value in values]) if share else _loss(heading, values)
+    known = [*(value for _, value in values), *(level.at for level in levels)]
+    y = accuracy(heading, known) if share else _loss(heading, values)
     # Of many rounds the points would be a thick line.
     color, marker, line = look
     drawn = (color, marker or "o", line) if len(values) <= 25 else (color, "", line)
     stopped = (Reference(done, (svg.MUTED, "", ":"), upright=True),) if planned and done < planned else ()
     curve = Series(drawn, "", points(values), end=y.text(values[-1][1]))
-    return Lines(rounds(max(planned or 0, done)), y, (curve,), stopped)
+    return Lines(rounds(max(planned or 0, done)), y, (curve,), (*stopped, *levels))
 
 
 def rounds(last: int) -> Axis:

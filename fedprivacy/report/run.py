@@ -15,6 +15,7 @@ from fedprivacy.report import (
     common,
     groups,
     learning,
+    limits,
     measures,
     names,
     protection,
@@ -44,7 +45,7 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
         lead.append(status)
     picture = _picture(document)
     lead.append(picture or Text("There is no learning curve: no round of this run was evaluated.", "status"))
-    lead.append(Tiles(_tiles(document)))
+    lead += [*limits.lead_of_run(document), Tiles(_tiles(document))]
     trust = _trust(document)
     cells = [protection.Protected(Arm(trust), None, document.privacy.guarantees)]
     uncovered = public.statement(document.scenario.get("data"), [document.setting("data", "scaling")])
@@ -66,6 +67,7 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
                 ],
                 folded=False,
             ),
+            *limits.of_run(document),
             *batches.of_run(document),
             *units.of_run(document),
             *candidates.of_run(document),
@@ -123,7 +125,9 @@ def _picture(document: RunDocument) -> Picture | None:
         measured = [(at, getattr(event, name)) for at, event in enumerate(document.rounds, start=1)]
         finite = [(at, value) for at, value in measured if value is not None and math.isfinite(value)]
         if finite:
-            panels.append(learning.measure(heading, finite, look, planned, share=name == "accuracy"))
+            share = name == "accuracy"
+            levels = limits.majority_level(document.final.per_class) if share and document.final else ()
+            panels.append(learning.measure(heading, finite, look, planned, share=share, levels=levels))
     if not panels:
         return None
     rows = [

@@ -18,7 +18,7 @@ from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.kinds import OVERLAID, shared
 from fedprivacy.scenario.privacy import Unit
 from fedprivacy.scenario.rules.comparison import MECHANISMS_ARE_OF_MESSAGES, OPTION_RULES, CompareValues
-from fedprivacy.scenario.sections import MEETINGS, TRUSTS, Compare, Trust
+from fedprivacy.scenario.sections import MEETINGS, TRUSTS, Ablation, Compare, Trust
 from fedprivacy.scenario.validation import Inspection, inspect
 
 Place = tuple[str, ...]
@@ -34,6 +34,8 @@ class Corner:
         mechanism: The local mechanism; None for the scenario's own.
         clipped: Whether trust "none" keeps the scenario's clipping norm, which a comparison does not.
         option: The option that is compared with the scenario without it; None for a cell without one.
+        ablation: What is changed to see whether it limits the accuracy (`ablations`); None for other cells.
+        baseline: Whether an ablation stands beside the compared cells, as a baseline.
     """
 
     trust: Trust
@@ -41,6 +43,8 @@ class Corner:
     mechanism: str | None = None
     clipped: bool = False
     option: str | None = None
+    ablation: Ablation | None = None
+    baseline: bool = False
 
     @property
     def places(self) -> list[Place]:

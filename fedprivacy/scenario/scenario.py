@@ -11,7 +11,7 @@ import tomli_w
 from pydantic import model_validator
 
 from fedprivacy.errors import Finding
-from fedprivacy.scenario import cells, reading, validation, variations
+from fedprivacy.scenario import ablations, cells, reading, validation, variations
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.findings import Places, refuse
 from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
@@ -160,7 +160,11 @@ class Scenario(BaseScenario):
     def inspect(cls, tables: Tables) -> Inspection:
         """Returns the valid parts of the tables of a file, and every mistake in them."""
         whole = validation.inspect(tables)
-        between = [*cells.inspect_cells(tables, whole), *variations.inspect_variations(tables, whole)]
+        between = [
+            *cells.inspect_cells(tables, whole),
+            *variations.inspect_variations(tables, whole),
+            *ablations.inspect_ablations(tables, whole),
+        ]
         return Inspection(whole.parts, whole.findings + between)
 
     @property
@@ -245,3 +249,16 @@ class Scenario(BaseScenario):
         """
         tables = variations.varied(self.tables(), variation, seed)
         return Scenario.from_tables(tables, f"{variation.name} = {variation.value}")
+
+    def ablated(self, corner: cells.Corner, seed: int) -> Scenario:
+        """The scenario with one possible limit removed (`ablations`), with the default `[compare]`.
+
+        Args:
+            corner: The cell of the ablation.
+            seed: The seed of the run.
+
+        Raises:
+            ScenarioError: The scenario cannot have it.
+        """
+        tables = ablations.ablated(self.tables(), corner, self.privacy.epsilon, seed)
+        return Scenario.from_tables(tables, f'limits "{corner.ablation}"')

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -23,6 +23,10 @@ from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, MechanismN
 Trust = Literal["none", "central", "local"]
 NAME = r"^[A-Za-z0-9][A-Za-z0-9-]{0,63}$"  # for names that become folder names
 TRUSTS: tuple[Trust, ...] = ("none", "central", "local")
+Ablation = Literal[
+    "no-noise", "no-clipping", "norm-half", "norm-double", "rounds-double", "cohort-double", "data-half"
+]
+ABLATIONS: tuple[Ablation, ...] = get_args(Ablation)
 Denoise = Literal["none", "james-stein", "student-t"]
 # The overlays of a unit of privacy, and of where it meets a trust model.
 UnitPlace = Literal["client", "example", "central-client", "central-example", "local-client", "local-example"]
@@ -234,6 +238,17 @@ class Compare(Section):
         strict=False,
         description='The local mechanisms to compare, such as ["auto", "gaussian"]; without any the '
         "scenario's own.",
+    )
+    baselines: bool = Field(
+        True,
+        description="Whether clipping alone, the scenario's own training without its noise, is trained as a "
+        "baseline, such as false.",
+    )
+    limits: Annotated[tuple[Ablation, ...], AfterValidator(no_repeats)] = Field(
+        (),
+        strict=False,
+        description='The ablations that show what limits the accuracy, such as ["no-noise", '
+        '"rounds-double"]; `fedprivacy run --limits` takes all that apply.',
     )
     none: Overlay = Field({}, description='Keys for trust "none" alone.')
     central: Overlay = Field({}, description='Keys for trust "central" alone.')

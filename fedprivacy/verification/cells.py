@@ -10,10 +10,12 @@ from typing import Any
 from fedprivacy.documents import comparison
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.records.comparison_summary import finding
+from fedprivacy.records.limits import gaps, limiting
 from fedprivacy.records.quality_statistics import quality_over_seeds
 from fedprivacy.records.run_record import TESTED_NOTE, TUNING_UNSTATED
 from fedprivacy.records.seed_statistics import (
     INTERVAL,
+    Difference,
     difference,
     interval,
     mean_curve,
@@ -21,7 +23,9 @@ from fedprivacy.records.seed_statistics import (
     weakest,
 )
 from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.ablations import corners_of
 from fedprivacy.scenario.cells import Corner, corners, options
+from fedprivacy.scenario.sections import Privacy
 from fedprivacy.scenario.variations import Variation, variations
 from fedprivacy.training.early_stopping import words_of_runs
 
@@ -29,6 +33,10 @@ ONE_RUN_ALONE = (
     "Each epsilon is that of one run alone. Who sees the results of several cells or seeds has seen several "
     "releases of the same people. No epsilon here covers them together: cells with one seed share their "
     "cohorts, so that they can be compared in pairs, and may then cost more than the sum of their epsilons."
+)
+WITHOUT_NOISE = (
+    "Baselines and ablations without noise are trained on the same records and have no guarantee, as trust "
+    '"none" has none: no epsilon here covers their accuracies, or a setting that is chosen by them.'
 )
 CELL_PRIVACY = (
     "unit", "noise_multiplier", "noise", "clipping_norm", "sampling", "max_participations", "population",
@@ -41,7 +49,8 @@ class Cell:
     """One trust model with one unit at one epsilon, and the run documents of its seeds that have finished.
 
     The corner has the unit, and the local mechanism, where a comparison names some, else None. A variation is
-    what the scenario's own privacy was run with otherwise.
+    what the scenario's own privacy was run with otherwise; `origin` is the scenario's privacy, which an
+    ablation is compared with.
     """
 
     corner: Corner
@@ -49,6 +58,7 @@ class Cell:
     scenarios: dict[int, Scenario]
     candidates: list[dict[str, Any]] | None = None
     variation: Variation | None = None
+    origin: Privacy | None = None
     runs: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -61,6 +71,8 @@ class Cell:
         """The document's list that contains the cell."""
         if self.variation is not None:
             return "variations"
+        if self.corner.ablation is not None:
+            return "baselines" if self.corner.baseline else "limits"
         return "cells" if self.corner.option is None else "options"
 
     @property
@@ -69,6 +81,8 @@ class Cell:
         if self.variation is not None:
             return f"{self.variation.name}-{self.variation.value}"
         corner = self.corner
+        if corner.ablation is not None:
+            return "clipping-alone" if corner.baseline else f"limits-{corner.ablation}"
         if corner.option is not None:
             return f"option-{corner.option}-epsilon-{self.epsilon:g}"
         kind = "-".join(part for part in (corner.trust, corner.unit, corner.mechanism) if part)
@@ -82,6 +96,9 @@ def places(scenario: Scenario) -> Iterator[tuple[Corner, float | None, Variation
     for corner in [*corners(settings, scenario.privacy.unit), *optional]:
         for epsilon in (None,) if corner.trust == "none" else settings.epsilons:
             yield corner, epsilon, None
+    tables = scenario.tables()
+    for corner in corners_of(settings, tables["privacy"], tables):
+        yield corner, None if corner.trust == "none" else scenario.privacy.epsilon, None
     for variation in variations(settings):
         trust = variation.value if variation.name == "privacy.trust" else scenario.privacy.trust
         yield Corner(trust), scenario.privacy.epsilon, variation
@@ -105,12 +122,44 @@ def results(cells: Sequence[Cell], base: Path) -> dict[str, Any]:
         for cell, result in finished
         if cell.part == "options"
     ]
+    alone = [result for cell, result in finished if cell.part == "baselines"]
     return {
         "cells": plain,
+        **({"baselines": alone} if alone else {}),
+        **_limits(finished),
         **({"variations": varied} if varied else {}),
         **({"options": optional} if optional else {}),
         "finding": finding(plain),
     }
+
+
+def _limits(finished: Sequence[tuple[Cell, dict[str, Any]]]) -> dict[str, Any]:
+    """The ablations that have finished, beside the planned run, and what limits it."""
+    ablated = [(cell, result) for cell, result in finished if cell.part == "limits"]
+    if not ablated:
+        return {}
+    privacy = ablated[0][0].origin
+    assert privacy is not None  # a cell of an ablation has it
+    wanted = (privacy.trust, privacy.epsilon, privacy.unit)
+    planned = next(
+        (r for c, r in finished if c.part == "cells" and (c.corner.trust, c.epsilon, r["unit"]) == wanted),
+        None,
+    )
+    named = [{**result, "ablation": cell.corner.ablation} for cell, result in ablated]
+    measured = {} if planned is None else gaps(planned, named)
+    written = [
+        comparison.Ablated.new(**cell, difference=_gap(measured.get(cell["ablation"]))).to_json()
+        for cell in named
+    ]
+    whole = planned is not None and all(len(cell.runs) == len(cell.scenarios) for cell, _ in ablated)
+    return {
+        "limits": written,
+        "limiting": limiting(planned, named) if planned is not None and whole else None,
+    }
+
+
+def _gap(gap: Difference | None) -> comparison.Gap | None:
+    return None if gap is None else comparison.Gap.new(points=gap.points, low=gap.low, high=gap.high)
 
 
 def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: bool) -> dict[str, Any]:
@@ -128,6 +177,7 @@ def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: b
         "notes": [
             scenario.tuning or TUNING_UNSTATED,
             ONE_RUN_ALONE,
+            *[WITHOUT_NOISE] * any(cell.part in ("baselines", "limits") for cell in cells),
             *under_way(status),
             *_stopping(cells),
             *[TESTED_NOTE] * tested,
@@ -140,7 +190,7 @@ def _less_without(result: Mapping[str, Any], plain: Sequence[Mapping[str, Any]])
     for cell in plain:
         if (cell["trust"], cell["epsilon"]) == (result["trust"], result["epsilon"]):
             gap = difference(result, cell)
-            return None if gap is None else comparison.Gap.new(points=gap.points, low=gap.low, high=gap.high)
+            return _gap(gap)
     return None
 
 

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.comparison import PARTS
 from fedprivacy.documents.kinds import check_fields
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_directory import read_document
 from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.ablations import ablated
 from fedprivacy.scenario.cells import cell as cell_tables
 from fedprivacy.scenario.variations import varied
 from fedprivacy.verification import run
@@ -18,7 +20,6 @@ from fedprivacy.verification.differences import brief, difference, refusal, refu
 from fedprivacy.verification.unread import check_digest, unread
 
 AGAIN = "compare again"
-PARTS = ("cells", "options", "variations")
 
 
 def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     Raises:
         InputError: a cell is not one of the scenario, or says what its runs do not; or they are missing.
     """
-    scenario = unread(Scenario, document["scenario"], where, AGAIN)
+    scenario = unread(Scenario, _with_baselines(document["scenario"]), where, AGAIN)
     check_digest(document, scenario, where, AGAIN)
     cells = list(cells_of(scenario, where))
     _match(document, cells, folder, where)
@@ -43,7 +44,7 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
         **results(cells, folder),
         **closing(scenario, cells, document["status"], tested=tested),
     }
-    for key in PARTS:
+    for key in (*PARTS, "limiting"):
         if key in document and key not in implied:
             raise refusal(where, key, "is there, and its scenario asks for none", AGAIN)
     for key, value in implied.items():
@@ -52,21 +53,28 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     return {**document, **implied}
 
 
+def _with_baselines(tables: dict[str, Any]) -> dict[str, Any]:
+    """The scenario of a document; one of an earlier version, which had no baselines, has none."""
+    compare = tables.get("compare")
+    return {**tables, "compare": {"baselines": False, **compare}} if isinstance(compare, dict) else tables
+
+
 def cells_of(scenario: Scenario, where: str) -> Iterator[Cell]:
     """Yields the cells of a stored comparison's scenario, without a look at the data."""
     tables = scenario.tables()
     for corner, epsilon, variation in places(scenario):
         scenarios = {}
         for seed in scenario.compare.seeds:
-            laid = (
-                cell_tables(tables, corner, epsilon, seed)
-                if variation is None
-                else varied(tables, variation, seed)
-            )
+            if corner.ablation is not None:
+                laid = ablated(tables, corner, scenario.privacy.epsilon, seed)
+            elif variation is None:
+                laid = cell_tables(tables, corner, epsilon, seed)
+            else:
+                laid = varied(tables, variation, seed)
             scenarios[seed] = unread(Scenario, laid, where, AGAIN)
         if variation is not None:
             epsilon = next(iter(scenarios.values())).privacy.epsilon
-        yield Cell(corner, epsilon, scenarios, variation=variation)
+        yield Cell(corner, epsilon, scenarios, variation=variation, origin=scenario.privacy)
 
 
 def _match(document: Mapping[str, Any], cells: list[Cell], folder: Path, where: str) -> None:
@@ -95,9 +103,12 @@ def _match(document: Mapping[str, Any], cells: list[Cell], folder: Path, where: 
 def _is_same(cell: Cell, stored: Mapping[str, Any]) -> bool:
     corner, variation = cell.corner, cell.variation
     varied = None if variation is None else {"key": variation.name, "value": variation.value}
-    identity = [stored.get(key) for key in ("trust", "asked", "epsilon", "option", "varied", "unit")]
+    identity = [
+        stored.get(key) for key in ("trust", "asked", "epsilon", "option", "varied", "unit", "ablation")
+    ]
     unit = corner.unit or cell.first.privacy.unit
-    return identity == [corner.trust, corner.mechanism, cell.epsilon, corner.option, varied, unit]
+    ablation = None if corner.baseline else corner.ablation
+    return identity == [corner.trust, corner.mechanism, cell.epsilon, corner.option, varied, unit, ablation]
 
 
 def _take(cell: Cell, folder: Path, name: str, key: str, where: str) -> None:

@@ -36,7 +36,11 @@ def stored_scenario(kind: type[Kind], document: Mapping[str, Any], where: str, r
             has another name or seed.
     """
     scenario, tables = unread(kind, document["scenario"], where, remedy), document["scenario"]
-    refuse_difference(tables, cast(Any, scenario).tables(), "scenario", where, "its other keys imply", remedy)
+    implied = cast(Any, scenario).tables()
+    stored_compare = tables.get("compare")
+    if isinstance(stored_compare, dict) and "baselines" not in stored_compare:  # of earlier versions
+        implied.get("compare", {}).pop("baselines", None)
+    refuse_difference(tables, implied, "scenario", where, "its other keys imply", remedy)
     for key in ("name", *(["seed"] if "seed" in document else [])):
         refuse_difference(document.get(key), tables[key], key, where, "its scenario has", remedy)
     return scenario

@@ -9,7 +9,7 @@ from typing import Any
 from fedprivacy.documents.kinds import check_fields
 from fedprivacy.errors import InputError
 from fedprivacy.records.run_directory import read_document
-from fedprivacy.verification import audit, choice, comparison, estimates, replay, run, statistics
+from fedprivacy.verification import audit, choice, comparison, estimates, limits, replay, statistics
 from fedprivacy.verification.differences import brief
 
 # Numbers and texts that fit their fields may still be impossible in a formula.
@@ -19,7 +19,7 @@ DAMAGE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 # Of a document, its folder and the name of its file: the document as it may be shown.
 Check = Callable[[dict[str, Any], Path, str], dict[str, Any]]
 CHECKS: Mapping[str, Check] = {
-    "run": run.check,
+    "run": limits.check,
     "compare": comparison.check,
     "tune": choice.check,
     "statistics": statistics.check,

@@ -66,6 +66,7 @@ def run(
     workers: int | None = None,
     allow_code: bool = False,
     progress: bool = True,
+    limits: bool = False,
     track: str | None = None,
     track_operator: bool = False,
     **settings: Any,
@@ -80,6 +81,8 @@ def run(
         workers: Processes that train clients; None: one for each core.
         allow_code: Whether a scenario file may run its code. A model that is a Python object needs no leave.
         progress: Whether to show progress.
+        limits: Whether to train variants after the run (no noise, no clipping, more rounds, ...), to see what
+            limits it; they take many times the time of the run.
         track: "tensorboard", "mlflow" or "wandb": a tracker, which gets public values only.
         track_operator: Whether the tracker gets operator-only values too, under `operator/`.
         settings: What to change: `trust`, `epsilon`, `delta`, `unit`, `adjacency`, `rounds`, `rate` (Poisson
@@ -97,7 +100,28 @@ def run(
     True
     """
     requested = request("run", source, settings, seed=seed, allow_code=allow_code)
-    return _run(requested, out, engine, workers, progress, track, track_operator)
+    if not limits:
+        return _run(requested, out, engine, workers, progress, track, track_operator)
+    from scenarios.experiments.limits import check_limits, measure
+
+    trained = check_limits(requested.scenario, engine)
+    model = getattr(requested.scenario, "model", None)
+    if model is not None and is_object(model):
+        raise InputError(
+            "limits=True: the variants are trained in other processes, which do not have the model, an "
+            "object of this one. Leave it out, or name the model in a scenario file."
+        )
+    first = _run(requested, out, engine, workers, progress, track, track_operator)
+    with _shown(_jobs, progress) as on_run:
+        document = measure(
+            first.document,
+            trained,
+            workers=check_workers(workers),
+            allow_code=requested.allow_code,
+            command=requested.command,
+            on_run=on_run,
+        )
+    return Run(document)
 
 
 def _run(

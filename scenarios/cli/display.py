@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedprivacy.io.console import Terminal
+from scenarios.cli.display_limits import lines_of_comparison, lines_of_run
 
 if TYPE_CHECKING:  # the command starts without what only a result takes
     from fedprivacy.documents.comparison import Cell, CompareDocument
@@ -83,6 +84,8 @@ def show_run(document: Mapping[str, Any]) -> None:
         console.print(f"- {guarantee.words}")
     if run.privacy.per_client:
         console.print(f"- {_of_clients(run.privacy.per_client, run.privacy)}")
+    for line in lines_of_run(run):
+        console.print(line)
     if missing := _missing(run):
         console.print(f"operator-only: {missing}")
     console.print(f"report: {run.path}/report.html")
@@ -142,7 +145,7 @@ def show_comparison(document: Mapping[str, Any]) -> None:
         )
     console.print(table)
     plain = Terminal(soft_wrap=True)
-    for line in [*optional(comparison), *varied(comparison)]:
+    for line in [*lines_of_comparison(comparison), *optional(comparison), *varied(comparison)]:
         plain.print(line)
     plain.print(NOISE)
     plain.print(comparison.finding)

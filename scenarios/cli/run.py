@@ -63,6 +63,13 @@ def run(
         bool,
         typer.Option("--pinned", help="With --superlink: you state that every node pins this same plan."),
     ] = False,
+    limits: Annotated[
+        bool,
+        typer.Option(
+            "--limits",
+            help="Then train variants (no noise, no clipping, more rounds, ...) to see what limits the run.",
+        ),
+    ] = False,
     track: Track = None,
     track_operator: TrackOperator = False,
     allow_code: AllowCode = False,
@@ -76,6 +83,7 @@ def run(
     from fedprivacy.records.run_directory import check_out
     from scenarios.cli.kind import RunKind, RunOptions
     from scenarios.cli.kinds import kind_of, scenario_for
+    from scenarios.cli.limits import check_limits, measured
     from scenarios.cli.scenario_argument import (
         check_start_or_resume,
         reproducing_command,
@@ -105,9 +113,15 @@ def run(
     kind = kind_of(requested)
     assert isinstance(kind, RunKind)  # other kinds belong to another command and were refused
     if resume is not None:
-        print_result(kind.resume(resume, requested, options), json_, kind.show)
+        if limits:
+            check_limits(requested, where.name)
+        document = kind.resume(resume, requested, options)
+        document = measured(document, requested, options) if limits else document
+        print_result(document, json_, kind.show)
         return
     kind.check(requested, options)
+    if limits:
+        check_limits(requested, where.name)
     if remote:
         from scenarios.federation.state import target_of
 
@@ -132,4 +146,5 @@ def run(
         else:
             document = kind.run(requested, options, on_event)
         tracked.result(document)
+    document = measured(document, requested, options) if limits else document
     print_result(document, json_, kind.show)

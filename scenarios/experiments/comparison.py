@@ -71,7 +71,7 @@ def cells_of(scenario: Scenario, model: ModelSpec) -> list[Cell]:
         considered = None if candidates is None else [candidate.to_json() for candidate in candidates]
         if variation is not None:
             epsilon = first.privacy.epsilon
-        cells.append(Cell(corner, epsilon, scenarios, considered, variation, plan=plan))
+        cells.append(Cell(corner, epsilon, scenarios, considered, variation, scenario.privacy, plan=plan))
     return cells
 
 
@@ -81,6 +81,8 @@ def _scenario(
     """The scenario of one run of a cell."""
     if variation is not None:
         return scenario.varied(variation, seed)
+    if corner.ablation is not None:
+        return scenario.ablated(corner, seed)
     return scenario.cell(corner.trust, epsilon, seed, corner.mechanism, corner.unit, option=corner.option)
 
 

@@ -70,6 +70,7 @@ _DRAWN = re.compile(r"<svg.*?</svg>", re.DOTALL)
 _EVALUATIONS = re.compile(r"<caption[^>]*>Evaluations on.*?</table>", re.DOTALL)
 _AXIS = re.compile(
     r" The accuracy axis begins at .*?, not at 0\.| Accuracy on held-out records: -?(?:[\d.]+\s*%|—)\."
+    r"| Naming the most frequent class every time is right for [\d.]+\s*% of held-out records\."
 )
 _QUALITY = re.compile(
     r"-?\d+(?:\.\d+)?\s*%|accuracy (?:not a finite number|-?[\d.]+)|loss (?:not a finite number|-?[\d.]+)"

@@ -72,7 +72,7 @@ repeats = 12
 """
 PLAYS: dict[str, Callable[..., dict[str, Any]]] = {"trained": compare, "asked": sweep, "attacked": replay}
 TEXTS = {"trained": TRAINED, "asked": ASKED, "attacked": ATTACKED}
-CELLS = {"trained": 4, "asked": 8, "attacked": 4}
+CELLS = {"trained": 6, "asked": 8, "attacked": 4}
 
 
 class Killed(BaseException):

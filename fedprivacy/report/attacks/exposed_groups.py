@@ -46,7 +46,7 @@ def blocks(exposure: Exposure, name: str, *, drawn: bool) -> list[Block | Detail
     chart = Chart(
         f"{name}-groups",
         "Dot charts of accuracy and of exposure by group",
-        caption + words.cut_axis(accuracies.x.limits[0]),
+        caption,
         (accuracies, _areas(exposure)),
         terms=caption,
         tables=(table,),

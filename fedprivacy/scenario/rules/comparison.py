@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,12 +55,43 @@ def _alone(key: str) -> Rule[CompareValues]:
     )
 
 
+def _limit(broken: Callable[[CompareValues], bool], what: str, remedy: str) -> Rule[CompareValues]:
+    return Rule("compare.limits", broken, what, remedy, shown=False)
+
+
 MECHANISMS_ARE_OF_MESSAGES = Rule[CompareValues](
     "compare.mechanisms",
     lambda v: "local" in v.compare.trusts and bool(v["compare.mechanisms"]) and not v.messages_are_compared,
     'has no effect without unit "client": they randomise the messages of clients',
     'Remove it, or add "client" to compare.units.',
     shown=False,
+)
+LIMIT_RULES: tuple[Rule[CompareValues], ...] = (
+    _limit(
+        lambda v: v["privacy.epsilon"] is None,
+        "limits are measured at the scenario's own trust model and epsilon, and it has none",
+        "Set privacy.trust and privacy.epsilon, or remove it.",
+    ),
+    _limit(
+        lambda v: bool(v.compare.mechanisms),
+        "limits are measured with the scenario's own mechanism, not with several",
+        "Remove compare.mechanisms, or the limits.",
+    ),
+    _limit(
+        lambda v: v.trust not in v.compare.trusts or v["privacy.epsilon"] not in v.compare.epsilons,
+        "the planned run, with the scenario's own trust model and epsilon, is not among those compared",
+        "Add them to compare.trusts and compare.epsilons.",
+    ),
+    _limit(
+        lambda v: bool(v.compare.units) and v["privacy.unit"] not in v.compare.units,
+        "the planned run, with the scenario's own unit, is not among those compared",
+        "Add privacy.unit to compare.units.",
+    ),
+    _limit(
+        lambda v: len(v.compare.seeds) < 2,
+        "a difference is measured only beside its spread over seeds, and there is one seed",
+        "Give two or more in compare.seeds; five are usual.",
+    ),
 )
 OPTION_RULES: tuple[Entry[CompareValues], ...] = (
     Check(_names_and_keys),

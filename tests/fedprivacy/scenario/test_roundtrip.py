@@ -191,6 +191,7 @@ def test_the_comparison_is_saved_where_it_is_not_the_default_or_on_request() -> 
         "trusts": ["none", "central", "local"],
         "epsilons": [1.0, 2.0, 4.0, 8.0],
         "seeds": [0, 1, 2],
+        "baselines": True,
     }
     other = Scenario.from_text(text, overrides=["compare.seeds=[5]"])
     assert tomllib.loads(other.to_toml())["compare"]["seeds"] == [5]

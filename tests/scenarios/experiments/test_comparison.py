@@ -42,7 +42,7 @@ def test_cells_differ_in_trust_and_epsilon_alone_and_their_seeds_are_paired(aske
     people = population(asked.data)
     cells = cells_of(asked, model_spec(asked.model, people.features, people.dataset.classes))
     assert [(cell.corner.trust, cell.epsilon) for cell in cells] == [
-        ("none", None), ("central", 1.0), ("central", 8.0), ("local", 1.0), ("local", 8.0)
+        ("none", None), ("central", 1.0), ("central", 8.0), ("local", 1.0), ("local", 8.0), ("none", None)
     ]  # fmt: skip
     assert {tuple(cell.scenarios) for cell in cells} == {(3, 4)}
     noisy = [cell for cell in cells if cell.epsilon]
@@ -65,8 +65,11 @@ def test_the_document_of_a_comparison(asked, tmp_path: Path) -> None:
     path = Path(document["path"])
     assert document == json.loads((path / "run.json").read_text())
     assert (document["kind"], document["status"]) == ("compare", "finished")
-    assert len(ran) == 10
-    assert ran[-1][1:] == (10, 10)
+    assert len(ran) == 12
+    assert ran[-1][1:] == (12, 12)
+    [clipped] = document["baselines"]
+    assert (clipped["trust"], clipped["epsilon"], clipped["clipping_norm"]) == ("none", None, 1.0)
+    assert all(guarantee["epsilon"] is None for guarantee in clipped["guarantees"])
     for cell in document["cells"]:
         assert cell["seeds"] == [3, 4]
         assert cell["accuracy"]["low"] <= cell["accuracy"]["mean"] <= cell["accuracy"]["high"]
@@ -425,7 +428,8 @@ def test_without_units_labels_and_noise_are_what_they_were(asked) -> None:
     people = population(asked.data)
     cells = cells_of(asked, model_spec(asked.model, people.features, people.dataset.classes))
     assert [cell.label for cell in cells] == [
-        "none", "central-epsilon-1", "central-epsilon-8", "local-epsilon-1", "local-epsilon-8"
+        "none", "central-epsilon-1", "central-epsilon-8", "local-epsilon-1", "local-epsilon-8",
+        "clipping-alone",
     ]  # fmt: skip
     named = Scenario.from_text(asked.to_toml(), overrides=["compare.units=['client']"])
     for trust, epsilon in (("central", 1.0), ("local", 8.0)):

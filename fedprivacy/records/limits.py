@@ -1,0 +1,115 @@
+"""What limits the accuracy of a run, as measured by ablations over paired seeds.
+
+Every interval is at 95 % for all ablations together (Bonferroni): where nothing helps, one ablation in
+twenty would still seem to by its own interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fedprivacy.records.seed_statistics import Difference, difference
+
+Cell = Mapping[str, Any]
+CHANGES = {
+    "cohort-double": "twice the sampling rate",
+    "rounds-double": "server.rounds = {rounds}",
+    "norm-half": "privacy.clipping_norm = {clipping_norm:g}",
+    "norm-double": "privacy.clipping_norm = {clipping_norm:g}",
+}
+NEGLIGIBLE = 1.0  # percentage points: what cannot be more than this is no limit
+
+
+def gaps(planned: Cell, ablations: Sequence[Cell]) -> dict[str, Difference]:
+    """By how many points each ablation is more accurate than the planned run, seed by seed.
+
+    Args:
+        planned: The cell of the planned run.
+        ablations: The cells of the ablations, with their names under `ablation`.
+
+    Returns:
+        Ablation -> difference, its interval at 95 % for all of them together.
+    """
+    level = 1 - 0.05 / max(1, len(ablations))
+    every = {cell["ablation"]: difference(cell, planned, level) for cell in ablations}
+    return {name: gap for name, gap in every.items() if gap is not None}
+
+
+def limiting(planned: Cell, ablations: Sequence[Cell]) -> str:
+    """The sentence on what limits a run, and what to change; only measured gains count.
+
+    Args:
+        planned: As of `gaps`.
+        ablations: As of `gaps`.
+    """
+    by_name, measured = {cell["ablation"]: cell for cell in ablations}, gaps(planned, ablations)
+    gains = {name: gap for name, gap in measured.items() if name != "data-half"}
+    if {"no-noise", "no-clipping"} <= by_name.keys():  # what clipping alone costs, apart from noise
+        level = 1 - 0.05 / len(ablations)
+        without_clipping = difference(by_name["no-clipping"], by_name["no-noise"], level)
+        gains.pop("no-clipping", None)
+        if without_clipping is not None:
+            gains["no-clipping"] = without_clipping
+    certain = {name: gap for name, gap in gains.items() if gap.low is not None and gap.low > 0}
+    if certain:
+        largest = max(certain, key=lambda name: certain[name].points)
+        return _sentence(largest, certain, planned, by_name)
+    seeds = len(planned["seeds"])
+    half = measured.get("data-half")
+    if half is not None and half.high is not None and half.high < 0:
+        return (
+            f"The number of records limits this run: with half of them it reaches {_percent(half.mean)} "
+            f"instead of {_percent(half.minus)}, and no other measured change helps. Try more clients."
+        )
+    free = measured.get("no-clipping")
+    if free is not None and free.high is not None and free.high <= NEGLIGIBLE:
+        return (
+            f"The model or the data limit this run: without noise and clipping it reaches no more "
+            f"({_percent(free.mean)} instead of {_percent(free.minus)}). Try another model."
+        )
+    return (
+        f"No single limit was measurable with {seeds} seeds. More seeds (compare.seeds) narrow the intervals."
+    )
+
+
+def _sentence(
+    name: str, certain: Mapping[str, Difference], planned: Cell, by_name: Mapping[str, Cell]
+) -> str:
+    """The sentence on the largest certain gain."""
+    gap, cell = certain[name], by_name[name]
+    reached = f"{_percent(gap.mean)} instead of {_percent(gap.minus)} (means of {gap.seeds} seeds)"
+    if name == "no-noise":
+        advice = "Try more clients in a cohort or a larger epsilon."
+        private = {name: certain[name] for name in CHANGES if name in certain}
+        if private:
+            best = max(private, key=lambda name: private[name].points)
+            change, reaches = CHANGES[best].format(**by_name[best]), _percent(private[best].mean)
+            advice += f" At the same epsilon {change} reaches {reaches}."
+        return f"Noise limits this run: without it {reached}. {advice}"
+    if name == "rounds-double":
+        return (
+            f"Too few rounds limit this run: with {cell['rounds']:,} at the same epsilon {reached}. "
+            f"Try server.rounds = {cell['rounds']}."
+        )
+    if name == "cohort-double":
+        return (
+            f"Small cohorts limit this run: with twice the sampling rate at the same epsilon {reached}. "
+            "Try a larger sampling.rate."
+        )
+    if name == "no-clipping":
+        advice = "Try a larger privacy.clipping_norm."
+        if "norm-double" in certain:
+            norm, reaches = by_name["norm-double"]["clipping_norm"], _percent(certain["norm-double"].mean)
+            advice = f"Try privacy.clipping_norm = {norm:g}, which reaches {reaches} at the same epsilon."
+        beside = " without noise" if "no-noise" in by_name else ""
+        return f"Clipping limits this run: unclipped it reaches {reached}{beside}. {advice}"
+    return (
+        f"The clipping norm limits this run: with {cell['clipping_norm']:g} in place of "
+        f"{planned['clipping_norm']:g} at the same epsilon {reached}. "
+        f"Try privacy.clipping_norm = {cell['clipping_norm']:g}."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

@@ -1,0 +1,155 @@
+"""What limits a run, from its ablations, and the baselines beside which an accuracy is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fedprivacy.documents.comparison import Ablated, Cell, CompareDocument
+from fedprivacy.documents.run import ClassAccuracy, RunDocument
+from fedprivacy.report import names, svg, words
+from fedprivacy.report.blocks import Block, Section, Table, Text
+from fedprivacy.report.charts import Reference
+
+LABELS: Mapping[str, str] = {
+    "no-noise": "Clipping alone, no noise",
+    "no-clipping": "No noise and no clipping",
+    "norm-half": "Half the clipping norm",
+    "norm-double": "Twice the clipping norm",
+    "rounds-double": "Twice the rounds",
+    "cohort-double": "Twice the sampling rate",
+    "data-half": "Half the records",
+}
+UNCHARGED = (
+    "Every variant was trained on the same records. Those without noise have no guarantee, and no epsilon "
+    "covers a setting that is chosen by this table: outside of a simulation both would have to be charged."
+)
+UNMEASURED = (
+    "What limits this run was not measured. fedprivacy run SCENARIO --limits trains variants of it without "
+    "noise, without clipping, with more rounds and with other clipping norms, and compares them."
+)
+CLIPPED = (svg.THIRD, "", (0, (4, 1.5)))
+MAJORITY = (svg.MUTED, "", (0, (1, 2)))
+
+
+def majority(classes: Sequence[ClassAccuracy] | None) -> float | None:
+    """The accuracy of naming the most frequent class of the held-out records every time; None if unknown."""
+    counts = [entry.records or 0 for entry in classes or ()]
+    return max(counts) / sum(counts) if counts and min(counts) >= 0 < sum(counts) else None
+
+
+def majority_level(classes: Sequence[ClassAccuracy] | None) -> tuple[Reference, ...]:
+    """The majority class as a line in a chart of accuracies."""
+    share = majority(classes)
+    label = "Most frequent class"
+    return () if share is None else (Reference(share, MAJORITY, label, width=1.5),)
+
+
+def levels(document: CompareDocument) -> tuple[Reference, ...]:
+    """The baselines of a comparison as lines: clipping alone, and the majority class."""
+    clipped, lines = document.clipped, []
+    if clipped is not None and clipped.accuracy.mean is not None:
+        at, ends, reach = clipped.accuracy.mean, clipped.accuracy.interval, words.reach(clipped.guarantees)
+        lines.append(Reference(at, CLIPPED, LABELS["no-noise"], reach, interval=ends))
+    return (*lines, *majority_level(_classes(document.cells)))
+
+
+def rows(document: CompareDocument) -> list[tuple[str, Cell]]:
+    """The trained baselines of a comparison, named."""
+    return [] if document.clipped is None else [(LABELS["no-noise"], document.clipped)]
+
+
+def lead_of_run(document: RunDocument) -> list[Block]:
+    """The sentences for the top of a run's page: what limits it, and the majority class."""
+    classes = document.final.per_class if document.final else None
+    blocks = _majority_text(classes)
+    if document.limits is not None and document.limits.limiting:
+        return [Text(document.limits.limiting), *blocks]
+    return [*blocks, Text(UNMEASURED)] if document.setting("privacy", "epsilon") else blocks
+
+
+def lead_of_comparison(document: CompareDocument) -> list[Block]:
+    """The sentences for the top of a comparison's page."""
+    return [
+        *([Text(document.limiting)] if document.limiting else []),
+        *_majority_text(_classes(document.cells)),
+    ]
+
+
+def of_run(document: RunDocument) -> list[Section]:
+    """The section with the ablations of a run; none where they were not trained."""
+    limits = document.limits
+    if limits is None or limits.planned is None or not limits.variants:
+        return []
+    planned, variants = Cell.model_validate(limits.planned), map(Ablated.model_validate, limits.variants)
+    return [_section(planned, list(variants), document.evaluated_on)]
+
+
+def of_comparison(document: CompareDocument) -> list[Section]:
+    """The section with the ablations of a comparison; none where there are none."""
+    planned = document.planned
+    if planned is None or not document.limits:
+        return []
+    return [_section(planned, document.limits, document.evaluated_on)]
+
+
+def lines(limiting: str | None, variants: Sequence[Ablated], planned: Cell | None) -> list[str]:
+    """The ablations for a terminal: the sentence, then a line for each."""
+    if not variants or planned is None:
+        return []
+    texts = [f"As planned {words.accuracy(planned.accuracy.mean)}"]
+    texts += [f"{LABELS.get(cell.ablation, cell.ablation)} {_reached(cell)}" for cell in variants]
+    return [*([limiting] if limiting else []), f"  {'; '.join(texts)}."]
+
+
+def _reached(cell: Ablated) -> str:
+    gap = "" if cell.difference is None else f" ({cell.difference.points:+.1f})"
+    return f"{words.accuracy(cell.accuracy.mean)}{gap}"
+
+
+def _classes(cells: Sequence[Cell]) -> Sequence[ClassAccuracy] | None:
+    return next((cell.per_class for cell in cells if cell.per_class), None)
+
+
+def _majority_text(classes: Sequence[ClassAccuracy] | None) -> list[Block]:
+    share = majority(classes)
+    if share is None:
+        return []
+    return [
+        Text(
+            f"Naming the most frequent class every time is right for {words.accuracy(share)} of held-out "
+            "records."
+        )
+    ]
+
+
+def _section(planned: Cell, variants: Sequence[Ablated], evaluated_on: str) -> Section:
+    entries: list[tuple[str, ...]] = [
+        ("As planned", words.accuracy(planned.accuracy.mean), "—", "—", _noise(planned))
+    ]
+    for cell in variants:
+        gap = cell.difference
+        ends = None if gap is None or gap.low is None or gap.high is None else (gap.low, gap.high)
+        entries.append(
+            (
+                LABELS.get(cell.ablation, cell.ablation),
+                words.accuracy(cell.accuracy.mean),
+                "—" if gap is None else f"{gap.points:+.1f}",
+                "—" if ends is None else f"{ends[0]:+.1f} to {ends[1]:+.1f}",
+                _noise(cell),
+            )
+        )
+    terms = words.terms(planned.guarantees)
+    caption = (
+        f"Accuracy on {words.evaluated_on(evaluated_on)}, mean over {len(planned.accuracies)} seeds, with "
+        "one thing changed at a time; variants with noise have the planned epsilon, their noise calibrated "
+        "again. Difference to the planned run in points, seed by seed; intervals: 95 % for all rows together "
+        "(Student t, Bonferroni)."
+    )
+    caption += f" Each epsilon: {terms}." if terms else ""
+    head = ("Variant", "Accuracy", "Difference", "Interval", "Noise")
+    table = Table(caption, head, entries, numeric=frozenset({1, 2, 3}))
+    return Section("limits", "What limits the accuracy", [table, Text(UNCHARGED)])
+
+
+def _noise(cell: Cell) -> str:
+    return names.noise(cell.noise, cell.noise_multiplier) or "—"
