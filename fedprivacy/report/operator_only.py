@@ -1,17 +1,20 @@
-"""The fields that depend on the data and are outside every claim, apart from all others."""
+"""The page and the section for the operator: fields that depend on the data, or give the noise away."""
 
 from __future__ import annotations
 
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from fedprivacy.documents.redaction import operator_only, select
+from fedprivacy.documents.redaction import marked, measured_on_clients, select
+from fedprivacy.documents.secret_values import secret_paths
 from fedprivacy.messages.faults import KINDS
 from fedprivacy.report import common, words
 from fedprivacy.report.attacks import arms, exposed
-from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
+from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Page, Section, Table, Text
+from fedprivacy.report.printing import page_of
 
 FIELDS = {
     "cohort": "Clients in the cohort",
@@ -30,7 +33,37 @@ FIELDS = {
     "seconds": "Seconds",
     "clients_per_second": "Clients trained per second",
     "peak_memory_mb": "Peak memory, MB",
+    "path": "Run directory",
+    "noise_key": "Key of the noise",
+    "scenario_digest": "Digest of the scenario",
+    "performance.seconds": "Wall-clock time, seconds",
+    "performance.clients_per_second": "Clients trained per second",
+    "performance.peak_memory_mb": "Peak memory, MB",
 }
+PARTS = "Only what report.html leaves out is here. For both on one page: fedprivacy report RUN --operator."
+
+
+def operator_page(
+    document: Mapping[str, Any], source: str = "report", *, merged: bool = False
+) -> tuple[Page, Section | None]:
+    """The page for the operator, and its operator-only section.
+
+    Args:
+        document: The whole document, with its operator-only fields.
+        source: The file that it came from, which errors name.
+        merged: Whether it has the public part too; where accuracy is operator-only it always has.
+
+    Raises:
+        InputError: the schema or kind is unknown, or a field violates its schema.
+    """
+    page = page_of(document, source, operator=True)
+    caution = Text(words.OPERATOR_HEADING, "status stopped")
+    if merged or measured_on_clients(document):
+        page = replace(page, lead=[caution, *page.lead])
+    else:
+        page = replace(page, lead=[caution, Text(PARTS)], sections=[], subtitle="")
+    titled = replace(page, title=f"{page.title}: operator-only", eyebrow="For the operator only")
+    return titled, operator_section(document)
 
 
 def operator_section(document: Mapping[str, Any]) -> Section | None:
@@ -45,7 +78,7 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
     singles: list[tuple[str, str]] = []
     elsewhere: list[str] = []
     series: dict[str, list[tuple[str, list[Any]]]] = {}
-    for path in operator_only(document):
+    for path in dict.fromkeys([*marked(document), *secret_paths(document)]):
         record, _, inner = path.rpartition(": ")
         field = inner.rpartition(".")[2].removesuffix("[]")
         if record:  # "runs: rounds[].cohort" is a field of other records

@@ -43,20 +43,21 @@ PAGES: Mapping[str, Callable[..., Page]] = {
 }
 
 
-def page_of(document: Mapping[str, Any], source: str = "report") -> Page:
-    """The page of a result document without its operator-only section; its pictures are not drawn yet.
+def page_of(document: Mapping[str, Any], source: str = "report", *, operator: bool = False) -> Page:
+    """The public page of a result document; its pictures are not drawn yet.
 
     Args:
         document: The content of `run.json`.
         source: The file that it came from, which errors name.
+        operator: Whether it is a page of the operator: then it has accuracy on records of clients, and links
+            to the operator-only section.
 
     Raises:
         InputError: the schema or kind is unknown, or a field violates its schema.
     """
-    result = read(document, source)
-    return PAGES[result.KIND](
-        result, error=bool(document.get("error")), command=bool(document.get("command"))
-    )
+    result = read(document, source, operator=operator)
+    linked = {key: operator and bool(document.get(key)) for key in ("error", "command")}
+    return PAGES[result.KIND](result, **linked)
 
 
 def html(page: Page, operator: Section | None) -> str:

@@ -40,7 +40,8 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
         status = common.status(document, done, planned, "rounds", error=error, charge=stopped.PLANNED)
         lead.append(status)
     picture = _picture(document)
-    lead.append(picture or Text("There is no learning curve: no round of this run was evaluated.", "status"))
+    missing = "There is no learning curve: no round of this run was evaluated."
+    lead.append(picture or Text(words.ACCURACY_WITHHELD if document.lacks_accuracy else missing, "status"))
     lead += [_finding(document), Tiles(_tiles(document))]
     trust = _trust(document)
     cells = [protection.Protected(Arm(trust), None, document.privacy.guarantees)]
@@ -71,7 +72,7 @@ def _finding(document: RunDocument) -> Finding:
     """The model's accuracy and its epsilon against each observer, in one sentence."""
     done, guarantees = _done(document), document.privacy.guarantees
     accuracy = document.final.accuracy if document.final else None
-    reached = "No round was evaluated"
+    reached = "The accuracy is operator-only" if document.lacks_accuracy else "No round was evaluated"
     if accuracy is not None:
         on = words.evaluated_on(document.evaluated_on)
         reached = f"After {done:,} rounds the model reaches {words.accuracy(accuracy)} on {on}"
