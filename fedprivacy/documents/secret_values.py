@@ -1,4 +1,4 @@
-"""Values that a document reveals nowhere in public: known by the name of their field, or as a file path."""
+"""Values that no public copy reveals: fields with certain names, and file paths of the machine."""
 
 from __future__ import annotations
 
@@ -109,10 +109,10 @@ def cleaned(value: Any, clean: Callable[[str], str], *, blank: bool = False) -> 
         blank: Whether such a field is None and not removed.
     """
     if isinstance(value, Mapping):
-        kept = {name: inner for name, inner in value.items() if blank or not is_secret(name, inner)}
         return {
             name: None if is_secret(name, inner) else cleaned(inner, clean, blank=blank)
-            for name, inner in kept.items()
+            for name, inner in value.items()
+            if blank or not is_secret(name, inner)
         }
     if isinstance(value, list | tuple):
         return [cleaned(inner, clean, blank=blank) for inner in value]

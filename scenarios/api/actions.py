@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from fedprivacy.documents.redaction import measured_on_clients
 from fedprivacy.errors import InputError
-from fedprivacy.records.run_record import TESTED_NOTE
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import AnyScenario
@@ -66,7 +66,7 @@ def run(
     allow_code: bool = False,
     progress: bool = True,
     track: str | None = None,
-    track_operator: bool = False,
+    operator: bool = False,
     **settings: Any,
 ) -> Run | StatisticsRun | Estimates:
     """Runs a simulation, and writes its record and report, as `fedprivacy run` does.
@@ -80,7 +80,7 @@ def run(
         allow_code: Whether a scenario file may run its code. A model that is a Python object needs no leave.
         progress: Whether to show progress.
         track: "tensorboard", "mlflow" or "wandb": a tracker, which gets public values only.
-        track_operator: Whether the tracker gets operator-only values too, under `operator/`.
+        operator: Whether the tracker gets operator-only values too, under `operator/`.
         settings: What to change: `trust`, `epsilon`, `delta`, `unit`, `adjacency`, `rounds`, `rate` (Poisson
             sampling), `cohort` (of fixed size), `learning_rate`, `server_learning_rate`, `model` (a name, an
             `nn.Module` or a function that returns one), any key whose name is there once (`clipping_norm`),
@@ -96,7 +96,7 @@ def run(
     True
     """
     requested = request("run", source, settings, seed=seed, allow_code=allow_code)
-    return _run(requested, out, engine, workers, progress, track, track_operator)
+    return _run(requested, out, engine, workers, progress, track, operator)
 
 
 def _run(
@@ -106,7 +106,7 @@ def _run(
     workers: int | None,
     progress: bool,
     track: str | None = None,
-    track_operator: bool = False,
+    operator: bool = False,
 ) -> Any:
     kind = kind_of(requested.scenario)
     assert isinstance(kind, RunKind)  # other kinds belong to another call and were refused
@@ -121,10 +121,10 @@ def _run(
     where = engine_of(engine, workers, None, None, None, None, None, False)
     options = RunOptions(out_of(out), where, False, requested.allow_code, requested.command)
     kind.check(requested.scenario, options)
-    check_tracking(track, track_operator, resumed=False)
+    check_tracking(track, operator, resumed=False)
     rounds = requested.scenario.server.rounds if isinstance(requested.scenario, Scenario) else None
     with (
-        tracking(track, requested.scenario, options.out, track_operator) as tracked,
+        tracking(track, requested.scenario, options.out, operator) as tracked,
         _shown(lambda: kind.progress(requested.scenario), progress, rounds) as show_event,
     ):
         document = kind.run(requested.scenario, options, tracked.beside(show_event))
@@ -169,7 +169,7 @@ def compare(
     allow_code: bool = False,
     progress: bool = True,
     track: str | None = None,
-    track_operator: bool = False,
+    operator: bool = False,
     **settings: Any,
 ) -> Comparison | StatisticsComparison:
     """Compares trust models over epsilons and seeds, as `fedprivacy compare` does.
@@ -182,7 +182,7 @@ def compare(
         allow_code: As of `run`.
         progress: As of `run`.
         track: As of `run`.
-        track_operator: As of `run`.
+        operator: As of `run`.
         settings: As of `run`, besides `trusts`, `epsilons`, `seeds`, `units` and `mechanisms`.
 
     Raises:
@@ -205,9 +205,9 @@ def compare(
         changed = {**settings, "set": {**settings.get("set", {}), **seeds}}
         requested = request("compare", source, changed, seed=seed, allow_code=allow_code)
     folder, processes = out_of(out), check_workers(workers)
-    check_tracking(track, track_operator, resumed=False)
+    check_tracking(track, operator, resumed=False)
     with (
-        tracking(track, requested.scenario, folder, track_operator) as tracked,
+        tracking(track, requested.scenario, folder, operator) as tracked,
         _shown(_jobs, progress) as on_run,
     ):
         document = kind.compare(
@@ -488,7 +488,7 @@ def track(result: Result, tracker: str, *, operator: bool = False) -> None:
     """
     check_tracking(tracker, operator, resumed=False)
     document = result.document
-    tested = TESTED_NOTE in document.get("notes", ())
+    tested = measured_on_clients(document)
     with tracking(tracker, result.scenario, result.path.parent, operator, tested) as tracked:
         log = tracked.beside(lambda _: None)
         for event in document.get("rounds", ()):

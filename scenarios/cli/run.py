@@ -16,10 +16,9 @@ from scenarios.cli.options import (
     Seed,
     Set,
     Track,
-    TrackOperator,
     complete_run,
 )
-from scenarios.cli.output import Json, print_result
+from scenarios.cli.output import Json, Operator, check_operator, print_result
 
 
 def run(
@@ -64,9 +63,9 @@ def run(
         typer.Option("--pinned", help="With --superlink: you state that every node pins this same plan."),
     ] = False,
     track: Track = None,
-    track_operator: TrackOperator = False,
     allow_code: AllowCode = False,
     json_: Json = False,
+    operator: Operator = False,
 ) -> None:
     """Launch a simulation and write its record and report.
 
@@ -89,7 +88,8 @@ def run(
     where, chosen = engine_of(engine, workers, gpus_per_worker, ray_address, *places, pinned), seed_of(seed)
     check_start_or_resume("run", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out})
     remote = where.name in REMOTE
-    check_tracking(track, track_operator, resume is not None)
+    check_tracking(track, operator and track is not None, resume is not None)
+    check_operator(operator, json_ or track is not None, "--json or --track")
     if resume is not None and remote:
         raise InputError(
             "--resume with --engine superlink: runs on a SuperLink federation cannot be resumed, because "
@@ -105,7 +105,7 @@ def run(
     kind = kind_of(requested)
     assert isinstance(kind, RunKind)  # other kinds belong to another command and were refused
     if resume is not None:
-        print_result(kind.resume(resume, requested, options), json_, kind.show)
+        print_result(kind.resume(resume, requested, options), json_, kind.show, operator)
         return
     kind.check(requested, options)
     if remote:
@@ -114,7 +114,7 @@ def run(
         target = target_of(*places, pinned)
     check_out(options.out)
     with (
-        tracking(track, requested, options.out, track_operator) as tracked,
+        tracking(track, requested, options.out, operator) as tracked,
         kind.progress(requested) as show_event,
     ):
         on_event = tracked.beside(show_event)
@@ -132,4 +132,4 @@ def run(
         else:
             document = kind.run(requested, options, on_event)
         tracked.result(document)
-    print_result(document, json_, kind.show)
+    print_result(document, json_, kind.show, operator)

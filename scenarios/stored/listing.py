@@ -135,8 +135,8 @@ def row_of(path: Path, *, operator: bool = False) -> Row:
     record = path / "run.json"
     if not (path / "scenario.toml").is_file() and not record.is_file():
         raise InputError(f"{path}: not a run directory. `fedprivacy list` names those in runs.")
-    whole = read_document(record) if os.path.lexists(record) else _unfinished(path)
-    quoted = {key: whole[key] for key in _QUOTED if key in whole}
+    stored = read_document(record) if os.path.lexists(record) else _unfinished(path)
+    quoted = {key: stored[key] for key in _QUOTED if key in stored}
     document = quoted if operator else public(quoted)
     scenario = _table(document.get("scenario"))
     privacy, final = _table(document.get("privacy")), _table(document.get("final"))
@@ -159,7 +159,7 @@ def row_of(path: Path, *, operator: bool = False) -> Row:
         guarantees="whole" if stated else "by cell" if document.get("kind") in BY_CELL else "not stated",
         accuracy=_number(final.get("accuracy")),
         tags=tags_of(path),
-        operator=_operator_columns(whole) if operator else None,
+        operator=_operator_columns(stored) if operator else None,
     )
 
 
