@@ -19,7 +19,7 @@ MOST = 200  # fields that are listed, and values that are removed from texts
 _PATH = re.compile(r"~?/[^\n]*|~|[A-Za-z]:[\\/][^\n]*")
 _PATH_IN_TEXT = re.compile(r"(?<![\w.:/~\\<-])~?(?:/[^\s/'\",;:()\[\]<>]+){2,}")
 _SEED_IN_TEXT = re.compile(
-    r"\b(seeds?)\s*[\s=:]\s*[\[(]?\d+(?:(?:, ?| and | to | - )\d+)*[\])]?", re.IGNORECASE
+    r"\b(seeds?\s*[\s=:]\s*)[\[(]?\d+(?:(?:, ?| and | to | - )\d+)*[\])]?", re.IGNORECASE
 )
 _LEAST = 7  # characters of a value that is removed from texts: a shorter one is in many texts by chance
 
@@ -91,7 +91,7 @@ def cleaner(secrets: Iterable[Any]) -> Callable[[str], str]:
             return _last_name(text)
         if literal is not None:
             text = literal.sub(lambda match: _last_name(match[0]) if is_local(match[0]) else WITHHELD, text)
-        return _SEED_IN_TEXT.sub(rf"\1 {WITHHELD}", _PATH_IN_TEXT.sub(lambda m: _last_name(m[0]), text))
+        return _SEED_IN_TEXT.sub(rf"\1{WITHHELD}", _PATH_IN_TEXT.sub(lambda m: _last_name(m[0]), text))
 
     return clean
 
