@@ -38,8 +38,8 @@ def export(run: Path, folder: Path, format_: str, *, operator: bool = False) -> 
         run: The run directory. Its guarantees are derived again first.
         folder: The folder of the files, which is made if needed.
         format_: "csv" or "parquet".
-        operator: Whether operator-only values are exported: in files `RUN-operator-TABLE`, with the table
-            "values" of those that no other table has.
+        operator: Whether operator-only values are exported: in files `RUN-operator-TABLE`, besides one named
+            "values" with all of them.
 
     Returns:
         The files.
