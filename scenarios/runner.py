@@ -20,6 +20,7 @@ from fedprivacy.population.clients import population
 from fedprivacy.records.ownership import begin_run, take_up_run
 from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import OnRound, RunRecord
+from fedprivacy.report import is_written
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
 from fedprivacy.verification.resume import check_plan, plan_to_resume
@@ -109,7 +110,7 @@ def resume(
     with take_up_run(path) as directory:
         earlier, stored = plan_to_resume(directory)
         if earlier["status"] == "finished":
-            if report and not (path / "report.html").exists():
+            if report and not is_written(path):
                 write_report(earlier, path)
             return earlier
         scenario = Scenario.read(path / "scenario.toml")

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.io.environment import peak_memory_mb
 from fedprivacy.io.part import CHECKED, Amount, Checked, Number, Part, Raw
 
@@ -68,6 +69,7 @@ class Document(Part):
         "scenario",
     )
 
+    public: bool = False  # a copy without operator-only fields (`redaction.public`)
     name: str = "unnamed"
     seed: Raw = None
     path: str | None = None
@@ -90,6 +92,11 @@ class Document(Part):
         place |= {name: at - len(self.HEAD) for at, name in enumerate(self.HEAD)}
         ordered = {name: fields[name] for name in sorted(fields, key=place.__getitem__)}
         return {"schema": SCHEMA, "kind": self.KIND, **ordered}
+
+    @property
+    def lacks_accuracy(self) -> bool:
+        """Whether this is a public copy whose accuracy depends on records of clients, and was removed."""
+        return self.public and TESTED_NOTE in self.notes
 
     @property
     def cost(self) -> str:

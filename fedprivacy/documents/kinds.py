@@ -1,6 +1,6 @@
 """All kinds of result documents, read at the file boundary: for a page, and for verification.
 
-For a page, fields marked operator-only are removed before any claim is printed (`redaction`).
+For a page, operator-only fields are removed before any claim is printed (`redaction`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import SCHEMA, Document
 from fedprivacy.documents.estimates import EstimatesDocument
-from fedprivacy.documents.redaction import operator_only, redact
+from fedprivacy.documents.redaction import marked, public, redact
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
@@ -40,12 +40,13 @@ KINDS: dict[str, type[Document]] = {
 }
 
 
-def read(document: Mapping[str, Any], source: str = "report") -> Document:
-    """The document without its operator-only fields, checked.
+def read(document: Mapping[str, Any], source: str = "report", *, operator: bool = False) -> Document:
+    """The public part of a document, checked.
 
     Args:
         document: The content of `run.json`.
         source: The file that it came from, which errors name.
+        operator: Whether accuracy on records of clients and file paths stay, for a page of the operator.
 
     Raises:
         InputError: the schema or the kind is unknown, or a field violates its schema.
@@ -64,7 +65,8 @@ def read(document: Mapping[str, Any], source: str = "report") -> Document:
             f"{source}: kind = {kind!r} is unknown; a report is made from {', '.join(most)} or {last}."
         )
     try:
-        return KINDS[kind].model_validate(redact(document, operator_only(document)))
+        shown = redact(document, marked(document)) if operator else public(document)
+        return KINDS[kind].model_validate(shown)
     except ValidationError as error:
         raise damaged(error, source, "Restore the file, or run it again.", kind) from None
 
@@ -92,8 +94,13 @@ def check_fields(document: Mapping[str, Any], where: str) -> None:
     """Checks that the fields for recomputing epsilon are present, and of their types.
 
     Raises:
-        InputError: it is not; or the kind of the document is unknown.
+        InputError: it is not; or the kind of the document is unknown; or it is a public copy.
     """
+    if document.get("public") is True:
+        raise InputError(
+            f"{where}: a public copy of a record, without the fields that verification needs. Use the "
+            "run.json that the run wrote."
+        )
     kind = document.get("kind")
     known = KINDS.get(kind) if isinstance(kind, str) else None
     check(document, _NamesAKind if known is None else strict(known), where)

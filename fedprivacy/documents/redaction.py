@@ -1,4 +1,12 @@
-"""Removes operator-only fields from a result document before a claim is shown; reads them apart."""
+"""The one filter of result documents: removes what only the operator of a server may see.
+
+Every page, `--json`, export, list, comparison, tracker and notebook shows the copy that `public` makes:
+
+1. fields that a document marks operator-only, and those that are so in every document, are removed;
+2. so are accuracy and loss where held-out records belong to clients;
+3. so are seeds, keys, commands, times and memory, by their names, wherever they occur;
+4. of file paths of the machine the last name is left, and texts that quote a removed value lose it.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +14,25 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fedprivacy.documents.quality import MEASURED
+from fedprivacy.documents.secret_values import cleaned, cleaner, secret_values
 from fedprivacy.errors import InputError
 
+TESTED_NOTE = (
+    "Held-out records belong to clients, or may. The accuracies here depend on them without any noise: no "
+    "guarantee here holds against those who see them."
+)
+# Removed where a document has that note: measured on records of clients, and not charged.
+MEASURED_ON_CLIENTS = (
+    *("rounds[].accuracy", "rounds[].loss", "final.accuracy", "final.loss", "final.per_class"),
+    *(
+        f"{part}[].{key}"
+        for part in ("cells", "variations", "options", "baselines", "limits")
+        for key in ("accuracy", "accuracies", "curve", "per_class")
+    ),
+    *("options[].difference", "limits[].difference", "finding", "limiting", "choice.accuracy"),
+    *("rounds[].balanced_accuracy", *MEASURED),
+)
 # The seed of a simulation determines its noise, which can then be subtracted.
 # A digest lets an attacker confirm a guess of the seed, or of the data.
 SEEDS = (
@@ -34,23 +59,60 @@ ALWAYS_OPERATOR_ONLY = (
     "rounds[].faults",
     "rounds[].contributed",
     "estimate",
+    "path",  # of the machine
+    "noise_key",
+    "scenario_digest",
+    "performance.seconds",
+    "performance.clients_per_second",
+    "performance.peak_memory_mb",
 )
 
 MOST_PATHS = 200  # the whole document is gone through for each
 
 
-def operator_only(document: Mapping[str, Any]) -> tuple[str, ...]:
+def marked(document: Mapping[str, Any]) -> tuple[str, ...]:
     """The paths of the fields that are outside every claim, such as `rounds[].cohort`."""
-    marked = document.get("operator_only") or []
-    if not isinstance(marked, list) or not all(isinstance(path, str) and path for path in marked):
+    paths = document.get("operator_only") or []
+    if not isinstance(paths, list) or not all(isinstance(path, str) and path for path in paths):
         raise InputError("report: operator_only must be a list of paths such as rounds[].cohort.")
-    if len(marked) > MOST_PATHS:
-        raise InputError(f"report: operator_only has {len(marked)} paths, at most {MOST_PATHS} are read.")
-    return tuple(dict.fromkeys([*ALWAYS_OPERATOR_ONLY, *marked]))
+    if len(paths) > MOST_PATHS:
+        raise InputError(f"report: operator_only has {len(paths)} paths, at most {MOST_PATHS} are read.")
+    return tuple(dict.fromkeys([*ALWAYS_OPERATOR_ONLY, *paths]))
 
 
-def redact(document: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
-    """A copy of the document without the fields at these paths.
+def measured_on_clients(document: Mapping[str, Any]) -> bool:
+    """Whether accuracy and loss depend on held-out records of clients, or may."""
+    notes = document.get("notes")
+    return isinstance(notes, list | tuple) and TESTED_NOTE in notes
+
+
+def operator_only(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """The paths of all fields that `public` removes, except those that it knows by their names."""
+    measured = MEASURED_ON_CLIENTS if measured_on_clients(document) else ()
+    return tuple(dict.fromkeys([*marked(document), *measured]))
+
+
+def public(document: Mapping[str, Any], *, blank: bool = False) -> dict[str, Any]:
+    """A copy of a document that may be passed on; the module's text states what it lacks.
+
+    Args:
+        document: A result document, or a part of one with its `operator_only` and `notes`.
+        blank: Whether a removed field is None, for code that reads each field by its key.
+
+    Raises:
+        InputError: `operator_only` is not a list of at most `MOST_PATHS` paths.
+
+    >>> public({"notes": ["Of /home/me/x.npz, by seed 7."], "scenario": {"data": {"seed": 7}}})
+    {'public': True, 'notes': ['Of x.npz, by seed (operator-only).'], 'scenario': {'data': {}}}
+    """
+    clean = cleaner(value for _, value in secret_values(document))
+    copied = cleaned(redact(document, operator_only(document), blank=blank), clean, blank=blank)
+    head = {key: copied[key] for key in ("schema", "kind") if key in copied}
+    return {**head, "public": True, **copied}
+
+
+def redact(document: Mapping[str, Any], paths: Iterable[str], *, blank: bool = False) -> dict[str, Any]:
+    """A copy of the document without the fields at these paths; if `blank` is true, with None there.
 
     >>> redact({"rounds": [{"round": 1, "cohort": 9}]}, ["rounds[].cohort"])
     {'rounds': [{'round': 1}]}
@@ -58,8 +120,12 @@ def redact(document: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
     redacted = copy.deepcopy(dict(document))
     for path in paths:
         *parents, field = path.split(".")
+        name = field.removesuffix("[]")
         for holder in _holders(redacted, parents):
-            holder.pop(field.removesuffix("[]"), None)
+            if blank and name in holder:
+                holder[name] = None
+            else:
+                holder.pop(name, None)
     return redacted
 
 

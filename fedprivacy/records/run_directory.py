@@ -4,7 +4,8 @@ scenario.toml   complete, every default written out
 events.jsonl    one line a round, flushed
 run.json        the versioned result document
 checkpoint/     the two newest rounds, safetensors, enough to resume bit-identically
-report.html     one offline page
+report.html     one offline page, public
+operator.html   the operator-only rest of it, not to be passed on
 lock            the process that works on it, while one does (`ownership`)
 """
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.documents.guarantee import Privacy, Terms
+from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.documents.run import Final, Round, RunDocument
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.charge import COMPLETED, charged
@@ -36,10 +37,6 @@ from fedprivacy.training import early_stopping
 TUNING_UNSTATED = (
     "The scenario does not say how its hyperparameters were chosen. If private data was used to "
     "choose them, that choice is not charged for in any epsilon here."
-)
-TESTED_NOTE = (
-    "Held-out records belong to clients, or may. The accuracies here depend on them without any noise: no "
-    "guarantee here holds against those who see them."
 )
 ADAPTIVE_NOTE = (
     "The clipping norm above is that of the first round: it follows a quantile of the norms of updates, by "

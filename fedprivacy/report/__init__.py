@@ -1,9 +1,13 @@
-"""One self-contained HTML page for a result document: no script, no network, for screen and print."""
+"""The HTML pages of a result document, each one offline file without script, for screen and print.
+
+report.html is public. operator.html has what only the operator may see, and is not passed on.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -16,6 +20,7 @@ from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.estimates import EstimatesDocument
 from fedprivacy.documents.kinds import read
+from fedprivacy.documents.redaction import measured_on_clients
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
@@ -23,15 +28,16 @@ from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.io.atomic import FAILURES, replace_file
 from fedprivacy.io.escape import printable
-from fedprivacy.report import audit, compare, downloads, run, tune
+from fedprivacy.report import audit, compare, downloads, run, tune, words
 from fedprivacy.report.attacks import run as run_attacks
-from fedprivacy.report.blocks import Page, Section
+from fedprivacy.report.blocks import Page, Section, Text
 from fedprivacy.report.estimates import page as estimates
-from fedprivacy.report.operator_only import operator_section
+from fedprivacy.report.files import OPERATOR, PUBLIC
+from fedprivacy.report.operator_only import PARTS, operator_section
 from fedprivacy.report.statistics import compare as compare_statistics
 from fedprivacy.report.statistics import run as run_statistics
 
-__all__ = ["render", "write"]
+__all__ = ["OPERATOR", "PUBLIC", "is_written", "render", "write"]
 
 _HERE = Path(__file__).parent
 
@@ -49,12 +55,13 @@ PAGES: Mapping[str, Callable[..., Page]] = {
 }
 
 
-def render(document: Mapping[str, Any], source: str = "report") -> str:
+def render(document: Mapping[str, Any], source: str = "report", *, operator: bool = False) -> str:
     """Renders the HTML page of a result document of any kind.
 
     Args:
         document: The content of `run.json`. Nothing in it is trusted: every text is escaped.
         source: The file that it came from, which errors name.
+        operator: Whether the operator-only part is on the page too, which must not be passed on then.
 
     Returns:
         A whole HTML document; the same document gives the same text.
@@ -62,21 +69,40 @@ def render(document: Mapping[str, Any], source: str = "report") -> str:
     Raises:
         InputError: the schema or kind is unknown, or a field violates its schema.
     """
-    return html(page_of(document, source), operator_section(document))
+    if operator:
+        return html(*operator_page(document, source, merged=True))
+    return html(page_of(document, source), None)
 
 
-def write(document: Mapping[str, Any], folder: Path) -> Path:
-    """Write the page to `folder/report.html`, all of it or nothing.
+def is_written(folder: Path) -> bool:
+    """Whether both pages are in a run directory."""
+    return all((folder / name).exists() for name in (PUBLIC, OPERATOR))
+
+
+def write(document: Mapping[str, Any], folder: Path, *, merged: bool = False) -> Path:
+    """Writes `folder/report.html`, which is public, and `folder/operator.html`, each whole or not at all.
+
+    Args:
+        document: The content of `run.json`.
+        folder: The run directory.
+        merged: Whether operator.html has the public part too.
 
     Returns:
-        The path of the page.
+        The path of the public page.
 
     Raises:
         InputError: the document cannot be rendered, or the folder cannot be written.
         RunError: the machine failed, for example with a full disk.
     """
-    text = render(document, str(folder / "run.json"))
-    target = folder / "report.html"
+    source = str(folder / "run.json")
+    operator = html(*operator_page(document, source, merged=merged))
+    # The public page comes last: where it is, both are.
+    _replace(folder, OPERATOR, operator)
+    return _replace(folder, PUBLIC, render(document, source))
+
+
+def _replace(folder: Path, name: str, text: str) -> Path:
+    target = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # A lone surrogate in a name is not a reason to lose the report.
@@ -91,20 +117,44 @@ def write(document: Mapping[str, Any], folder: Path) -> Path:
         raise InputError(f"{what} Choose a folder that you may write to, or remove what is there.") from None
 
 
-def page_of(document: Mapping[str, Any], source: str = "report") -> Page:
-    """The page of a result document without its operator-only section; its pictures are not drawn yet.
+def page_of(document: Mapping[str, Any], source: str = "report", *, operator: bool = False) -> Page:
+    """The public page of a result document; its pictures are not drawn yet.
 
     Args:
         document: The content of `run.json`.
         source: The file that it came from, which errors name.
+        operator: Whether it is a page of the operator: then it has accuracy on records of clients, and links
+            to the operator-only section.
 
     Raises:
         InputError: the schema or kind is unknown, or a field violates its schema.
     """
-    result = read(document, source)
-    return PAGES[result.KIND](
-        result, error=bool(document.get("error")), command=bool(document.get("command"))
-    )
+    result = read(document, source, operator=operator)
+    linked = {key: operator and bool(document.get(key)) for key in ("error", "command")}
+    return PAGES[result.KIND](result, **linked)
+
+
+def operator_page(
+    document: Mapping[str, Any], source: str = "report", *, merged: bool = False
+) -> tuple[Page, Section | None]:
+    """The page for the operator, and its operator-only section.
+
+    Args:
+        document: The whole document, with its operator-only fields.
+        source: The file that it came from, which errors name.
+        merged: Whether it has the public part too; where accuracy is operator-only it always has.
+
+    Raises:
+        InputError: the schema or kind is unknown, or a field violates its schema.
+    """
+    page = page_of(document, source, operator=True)
+    caution = Text(words.OPERATOR_HEADING, "status stopped")
+    if merged or measured_on_clients(document):
+        page = replace(page, lead=[caution, *page.lead])
+    else:
+        page = replace(page, lead=[caution, Text(PARTS)], sections=[], subtitle="", answer=None)
+    titled = replace(page, title=f"{page.title}: operator-only", eyebrow="For the operator only")
+    return titled, operator_section(document)
 
 
 def html(page: Page, operator: Section | None) -> str:

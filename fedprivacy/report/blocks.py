@@ -225,7 +225,7 @@ class Page:
         title: What ran, on which data.
         eyebrow: The kind of report.
         subtitle: The description of what ran.
-        answer: The result, above everything else.
+        answer: The result, above everything else; None where a page has no public part.
         lead: Blocks that are never folded, the picture first.
         sections: The details; most are folded.
     """
@@ -233,6 +233,6 @@ class Page:
     title: str
     eyebrow: str
     subtitle: str
-    answer: Answer
+    answer: Answer | None
     lead: Sequence[Block | Details]
     sections: Sequence[Section]

@@ -68,6 +68,8 @@ def closing(document: Document, *, command: bool, runs: Sequence[Block | Details
     again: list[Block | Details] = []
     if command:
         again.append(Text(words.COMMAND_ELSEWHERE, link=OPERATOR_ID, link_text="For the operator only"))
+    if document.public:
+        again.append(Text(words.OPERATOR_ELSEWHERE))
     facts = [
         ("Started", document.started or ""),
         ("Stored in", document.path or ""),
@@ -79,7 +81,7 @@ def closing(document: Document, *, command: bool, runs: Sequence[Block | Details
     again += runs
     if document.scenario:
         again.append(
-            Details("The complete scenario without its seeds (TOML)", [Code(toml(document.scenario))])
+            Details("The scenario without its seeds and folders (TOML)", [Code(toml(document.scenario))])
         )
     if again:
         sections.append(Section("reproduce", "How to reproduce it", again))

@@ -55,10 +55,13 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
     if document.status != "finished":
         planned = sum(len(document.targets(arm)) for arm in document.arms)
         lead.append(common.status(document, len(document.cells), planned, "cells", error=error))
-    lead.append(_picture(document) or Text("There is no picture: no cell has a result.", "status"))
+    missing = (
+        words.ACCURACY_WITHHELD if document.lacks_accuracy else "There is no picture: no cell has a result."
+    )
+    lead.append(_picture(document) or Text(missing, "status"))
     lead.append(
         Finding(
-            text=document.finding or "There is no finding: the comparison is not complete.",
+            text=document.finding or _no_finding(document),
             terms=_finding_terms(document),
             heading="Equal epsilon is not equal observer",
             caution=TRAINING.caution(document.trusts, document.units),
@@ -96,6 +99,11 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
         lead=lead,
         sections=sections,
     )
+
+
+def _no_finding(document: CompareDocument) -> str:
+    reason = "accuracy is operator-only" if document.lacks_accuracy else "the comparison is not complete"
+    return f"There is no finding: {reason}."
 
 
 def _finding_terms(document: CompareDocument) -> str:

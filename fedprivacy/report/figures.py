@@ -18,16 +18,19 @@ _TERMS = ("delta", "unit", "adjacency")
 _ABOVE = ", against the observers named above"  # on the page
 
 
-def write_figures(document: Mapping[str, Any], folder: Path, kind: str) -> list[Path]:
+def write_figures(
+    document: Mapping[str, Any], folder: Path, kind: str, *, operator: bool = False
+) -> list[Path]:
     """Writes each chart of a report to `folder`, and their captions to captions.txt.
 
     Captions state the observer, unit, adjacency and delta of the epsilons in a chart: a figure needs its own.
 
     Args:
-        document: A checked result document; operator-only values are in no chart.
+        document: A checked result document.
         folder: The folder, made in its own if it is not there. A link in its place, or in that of a file, is
             not followed.
         kind: One of `FORMATS`.
+        operator: Whether charts of accuracy on records of clients are written too.
 
     Returns:
         The paths of the charts, in the order of the page.
@@ -37,7 +40,7 @@ def write_figures(document: Mapping[str, Any], folder: Path, kind: str) -> list[
     """
     if kind not in FORMATS:
         raise InputError(f"--figures {kind}: no such format. Choose from {', '.join(FORMATS)}.")
-    page = page_of(document)
+    page = page_of(document, operator=operator)
     blocks = [*page.lead, *(block for section in page.sections for block in section.blocks)]
     pictures = list(_pictures(blocks))
     findings = [each for each in blocks if isinstance(each, Finding)]

@@ -19,15 +19,17 @@ from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.escape import printable
 from fedprivacy.io.regular_file import open_regular
-from fedprivacy.report import environment
+from fedprivacy.report import environment, words
+from fedprivacy.report.files import OPERATOR, PUBLIC
 
-FILE = "index.html"
+FILE, OPERATOR_FILE = "index.html", "operator.html"
 GENERATOR = b'<meta name="generator" content="fedprivacy list">'
 MOST = 2**30  # bytes of a page
 HEAD = (
     "run", "started", "kind", "trust", "unit, adjacency", "epsilon: server", "participant", "outsider",
     "delta", "accuracy", "status", "tags",
 )  # fmt: skip
+OPERATOR_HEAD = ("seed", "command", "error", "seconds")  # and the keys of a row
 
 
 @dataclass(frozen=True)
@@ -46,24 +48,27 @@ class IndexRow:
     link: str | None
 
 
-def render(rows: Sequence[Mapping[str, Any]], reports: Sequence[bool]) -> str:
+def render(rows: Sequence[Mapping[str, Any]], reports: Sequence[bool], *, operator: bool = False) -> str:
     """Renders the index page.
 
     Args:
         rows: A row for each stored result (`scenarios.stored.listing.Row.to_json`). No text in it is trusted.
         reports: Whether each has a report.
+        operator: Whether rows have operator-only values, so that the page must not be passed on.
 
     Returns:
         A whole HTML document. Its only script sorts the table; the page's policy names the script's hash.
     """
     script = (Path(__file__).parent / "index.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    shown = [_row(row, report) for row, report in zip(rows, reports, strict=True)]
+    page = OPERATOR if operator else PUBLIC
+    shown = [_row(row, page if report else None, operator) for row, report in zip(rows, reports, strict=True)]
     template = environment().get_template("index.html.j2")
     return printable(
         template.render(
             rows=shown,
-            head=HEAD,
+            head=(*HEAD, *(OPERATOR_HEAD if operator else ())),
+            caution=words.OPERATOR_HEADING if operator else "",
             caption="Press a heading to sort by it",
             script=Markup(script),
             script_hash=f"sha256-{digest}",
@@ -71,18 +76,19 @@ def render(rows: Sequence[Mapping[str, Any]], reports: Sequence[bool]) -> str:
     )
 
 
-def write(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
-    """Writes `folder/index.html`, and returns its path.
+def write(folder: Path, rows: Sequence[Mapping[str, Any]], *, operator: bool = False) -> Path:
+    """Writes `folder/index.html`, or of rows with operator-only values `operator.html`; returns its path.
 
     Raises:
-        InputError: if the folder cannot be written, or holds an index.html that is not from here.
+        InputError: if the folder cannot be written, or holds such a file that is not from here.
     """
-    reports = [(Path(row["path"]) / "report.html").is_file() for row in rows]
-    target = folder / FILE
+    page = OPERATOR if operator else PUBLIC
+    reports = [(Path(row["path"]) / page).is_file() for row in rows]
+    target = folder / (OPERATOR_FILE if operator else FILE)
     try:
         if os.path.lexists(target) and GENERATOR not in _begin(target):
             raise InputError(f"{target}: not a page of `fedprivacy list`. Move it to another place.")
-        return replace_file(target, render(rows, reports).encode(errors="replace"))
+        return replace_file(target, render(rows, reports, operator=operator).encode(errors="replace"))
     except OSError as error:
         raise InputError(f"{target}: {error.strerror}. Choose a folder that you may write to.") from error
 
@@ -96,7 +102,7 @@ def _begin(path: Path) -> bytes:
         return b""
 
 
-def _row(row: Mapping[str, Any], report: bool) -> IndexRow:
+def _row(row: Mapping[str, Any], page: str | None, operator: bool) -> IndexRow:
     epsilons = [row[f"epsilon_{observer}"] for observer in OBSERVERS]
     missing = "no guarantee" if row["guarantees"] == "whole" else row["guarantees"]
     cells = (
@@ -110,5 +116,10 @@ def _row(row: Mapping[str, Any], report: bool) -> IndexRow:
         Cell("-") if row["accuracy"] is None else Cell(f"{row['accuracy']:.3f}", row["accuracy"]),
         Cell(row["status"] or "-"),
         Cell(", ".join(row["tags"]) or "-"),
+        *(_plain(row[key]) for key in (OPERATOR_HEAD if operator else ())),
     )
-    return IndexRow(cells, f"{quote(os.fsencode(row['run']))}/report.html" if report else None)
+    return IndexRow(cells, f"{quote(os.fsencode(row['run']))}/{page}" if page else None)
+
+
+def _plain(value: Any) -> Cell:
+    return Cell("-" if value is None else str(value), value if isinstance(value, int | float) else None)

@@ -1,4 +1,4 @@
-"""The fields that depend on the data and are outside every claim, apart from all others."""
+"""The section for the operator: fields that depend on the data, or give the noise away."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fedprivacy.documents.redaction import operator_only, select
+from fedprivacy.documents.redaction import marked, select
+from fedprivacy.documents.secret_values import secret_paths
 from fedprivacy.messages.faults import KINDS
 from fedprivacy.report import common, words
 from fedprivacy.report.attacks import arms, exposed
@@ -30,7 +31,14 @@ FIELDS = {
     "seconds": "Seconds",
     "clients_per_second": "Clients trained per second",
     "peak_memory_mb": "Peak memory, MB",
+    "path": "Run directory",
+    "noise_key": "Key of the noise",
+    "scenario_digest": "Digest of the scenario",
+    "performance.seconds": "Wall-clock time, seconds",
+    "performance.clients_per_second": "Clients trained per second",
+    "performance.peak_memory_mb": "Peak memory, MB",
 }
+PARTS = "Only what report.html leaves out is here. For both on one page: fedprivacy report RUN --operator."
 
 
 def operator_section(document: Mapping[str, Any]) -> Section | None:
@@ -45,7 +53,7 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
     singles: list[tuple[str, str]] = []
     elsewhere: list[str] = []
     series: dict[str, list[tuple[str, list[Any]]]] = {}
-    for path in operator_only(document):
+    for path in dict.fromkeys([*marked(document), *secret_paths(document)]):
         record, _, inner = path.rpartition(": ")
         field = inner.rpartition(".")[2].removesuffix("[]")
         if record:  # "runs: rounds[].cohort" is a field of other records

@@ -44,7 +44,8 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
         status = common.status(document, done, planned, "rounds", error=error, charge=stopped.PLANNED)
         lead.append(status)
     picture = _picture(document)
-    lead.append(picture or Text("There is no learning curve: no round of this run was evaluated.", "status"))
+    missing = "There is no learning curve: no round of this run was evaluated."
+    lead.append(picture or Text(words.ACCURACY_WITHHELD if document.lacks_accuracy else missing, "status"))
     lead += [*limits.lead_of_run(document), Tiles(_tiles(document))]
     trust = _trust(document)
     cells = [protection.Protected(Arm(trust), None, document.privacy.guarantees)]

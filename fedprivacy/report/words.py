@@ -99,9 +99,17 @@ STOPPED = {"interrupted": "Interrupted", "failed": "Failed", "running": "Not fin
 OPERATOR_CAUTION = (
     "These values depend on the participants' data, or give the noise away, and no mechanism has charged the "
     "privacy budget for them. "
-    "They lie outside every claim that this page makes for participants and outsiders. "
-    "They are for whoever operates the server: a print leaves this section out; remove it before the page "
-    "itself is passed on."
+    "They lie outside every claim that is made for participants and outsiders. "
+    "They are for the operator of the server: do not pass this page on. report.html, beside it, is public."
+)
+OPERATOR_HEADING = "For the operator only: do not pass this page on"
+OPERATOR_ELSEWHERE = (
+    "Seed, command, times and counts that depend on the data are operator-only and not on this page: whoever "
+    "knows the seed of a simulation knows its noise. The operator has them in operator.html and run.json."
+)
+ACCURACY_WITHHELD = (
+    "There is no accuracy on this page: it was measured on held-out records of clients, without noise, so it "
+    "is operator-only (operator.html). To publish one, measure it on public records (evaluation.on)."
 )
 
 COMMAND_CAUTION = (
@@ -119,7 +127,7 @@ CHECKED = (
 
 COMMAND_ELSEWHERE = (
     "The exact command that gives these figures again holds the seed. Who knows the seed of a simulation "
-    "knows its noise, so the command stands in the part for the operator only, at the end of a complete copy."
+    "knows its noise, so the command is in the part for the operator only, at the end of this page."
 )
 
 

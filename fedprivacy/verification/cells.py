@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.documents import comparison
+from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.records.comparison_summary import finding
 from fedprivacy.records.limits import gaps, limiting
 from fedprivacy.records.quality_statistics import quality_over_seeds
-from fedprivacy.records.run_record import TESTED_NOTE, TUNING_UNSTATED
+from fedprivacy.records.run_record import TUNING_UNSTATED
 from fedprivacy.records.seed_statistics import (
     INTERVAL,
     Difference,

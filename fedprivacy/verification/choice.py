@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.documents.guarantee import Privacy
+from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.documents.tune import Naive, TuneDocument
 from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.plan.privacy_plan import Plan
-from fedprivacy.records.run_record import TESTED_NOTE, TUNING_UNSTATED
+from fedprivacy.records.run_record import TUNING_UNSTATED
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.tune import TuneScenario

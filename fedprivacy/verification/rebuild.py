@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.guarantees.charge import COMPLETED, charged
 from fedprivacy.guarantees.deployment import possible
 from fedprivacy.guarantees.ledger import Ledger, has_broken_off
 from fedprivacy.guarantees.per_client import group_of
 from fedprivacy.plan.privacy_plan import Plan
-from fedprivacy.records.run_record import TESTED_NOTE
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.data import FileData
 from fedprivacy.verification.differences import difference, placed, refusal

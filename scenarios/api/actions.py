@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from fedprivacy.documents.redaction import measured_on_clients
 from fedprivacy.errors import InputError
-from fedprivacy.records.run_record import TESTED_NOTE
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import AnyScenario
@@ -68,7 +68,7 @@ def run(
     progress: bool = True,
     limits: bool = False,
     track: str | None = None,
-    track_operator: bool = False,
+    operator: bool = False,
     **settings: Any,
 ) -> Run | StatisticsRun | Estimates:
     """Runs a simulation, and writes its record and report, as `fedprivacy run` does.
@@ -84,7 +84,7 @@ def run(
         limits: Whether to train variants after the run (no noise, no clipping, more rounds, ...), to see what
             limits it; they take many times the time of the run.
         track: "tensorboard", "mlflow" or "wandb": a tracker, which gets public values only.
-        track_operator: Whether the tracker gets operator-only values too, under `operator/`.
+        operator: Whether the tracker gets operator-only values too, under `operator/`.
         settings: What to change: `trust`, `epsilon`, `delta`, `unit`, `adjacency`, `rounds`, `rate` (Poisson
             sampling), `cohort` (of fixed size), `learning_rate`, `server_learning_rate`, `model` (a name, an
             `nn.Module` or a function that returns one), any key whose name is there once (`clipping_norm`),
@@ -101,7 +101,7 @@ def run(
     """
     requested = request("run", source, settings, seed=seed, allow_code=allow_code)
     if not limits:
-        return _run(requested, out, engine, workers, progress, track, track_operator)
+        return _run(requested, out, engine, workers, progress, track, operator)
     from scenarios.experiments.limits import check_limits, measure
 
     trained = check_limits(requested.scenario, engine)
@@ -111,7 +111,7 @@ def run(
             "limits=True: the variants are trained in other processes, which do not have the model, an "
             "object of this one. Leave it out, or name the model in a scenario file."
         )
-    first = _run(requested, out, engine, workers, progress, track, track_operator)
+    first = _run(requested, out, engine, workers, progress, track, operator)
     with _shown(_jobs, progress) as on_run:
         document = measure(
             first.document,
@@ -131,7 +131,7 @@ def _run(
     workers: int | None,
     progress: bool,
     track: str | None = None,
-    track_operator: bool = False,
+    operator: bool = False,
 ) -> Any:
     kind = kind_of(requested.scenario)
     assert isinstance(kind, RunKind)  # other kinds belong to another call and were refused
@@ -146,10 +146,10 @@ def _run(
     where = engine_of(engine, workers, None, None, None, None, None, False)
     options = RunOptions(out_of(out), where, False, requested.allow_code, requested.command)
     kind.check(requested.scenario, options)
-    check_tracking(track, track_operator, resumed=False)
+    check_tracking(track, operator, resumed=False)
     rounds = requested.scenario.server.rounds if isinstance(requested.scenario, Scenario) else None
     with (
-        tracking(track, requested.scenario, options.out, track_operator) as tracked,
+        tracking(track, requested.scenario, options.out, operator) as tracked,
         _shown(lambda: kind.progress(requested.scenario), progress, rounds) as show_event,
     ):
         document = kind.run(requested.scenario, options, tracked.beside(show_event))
@@ -194,7 +194,7 @@ def compare(
     allow_code: bool = False,
     progress: bool = True,
     track: str | None = None,
-    track_operator: bool = False,
+    operator: bool = False,
     **settings: Any,
 ) -> Comparison | StatisticsComparison:
     """Compares trust models over epsilons and seeds, as `fedprivacy compare` does.
@@ -207,7 +207,7 @@ def compare(
         allow_code: As of `run`.
         progress: As of `run`.
         track: As of `run`.
-        track_operator: As of `run`.
+        operator: As of `run`.
         settings: As of `run`, besides `trusts`, `epsilons`, `seeds`, `units` and `mechanisms`.
 
     Raises:
@@ -230,9 +230,9 @@ def compare(
         changed = {**settings, "set": {**settings.get("set", {}), **seeds}}
         requested = request("compare", source, changed, seed=seed, allow_code=allow_code)
     folder, processes = out_of(out), check_workers(workers)
-    check_tracking(track, track_operator, resumed=False)
+    check_tracking(track, operator, resumed=False)
     with (
-        tracking(track, requested.scenario, folder, track_operator) as tracked,
+        tracking(track, requested.scenario, folder, operator) as tracked,
         _shown(_jobs, progress) as on_run,
     ):
         document = kind.compare(
@@ -513,7 +513,7 @@ def track(result: Result, tracker: str, *, operator: bool = False) -> None:
     """
     check_tracking(tracker, operator, resumed=False)
     document = result.document
-    tested = TESTED_NOTE in document.get("notes", ())
+    tested = measured_on_clients(document)
     with tracking(tracker, result.scenario, result.path.parent, operator, tested) as tracked:
         log = tracked.beside(lambda _: None)
         for event in document.get("rounds", ()):

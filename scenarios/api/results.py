@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import html
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fedprivacy.documents.redaction import measured_on_clients, public
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import printed
 from scenarios.stored import tables
@@ -86,6 +88,9 @@ def _short(guarantee: Guarantee) -> str:
 class Result:
     """The result of a simulation, as its run directory holds it.
 
+    The object is the operator's: `document`, tables, figures and single values are complete. What it displays
+    by itself, or writes for others, is public.
+
     Attributes:
         document: The whole result document (run.json).
     """
@@ -132,12 +137,22 @@ class Result:
     def _rows(self) -> list[dict[str, Any]]:
         return tables.main_table(self.document)
 
-    def export(self, folder: str | Path = ".", *, format: str = "csv") -> list[Path]:
+    def to_dict(self, *, operator: bool = False) -> dict[str, Any]:
+        """Returns the result document as `--json` prints it: without operator-only values.
+
+        Args:
+            operator: Whether it has seed, command, times and all other operator-only values too.
+        """
+        shown = copy.deepcopy(self.document) if operator else public(self.document)
+        return {**shown, "path": str(self.path)}
+
+    def export(self, folder: str | Path = ".", *, format: str = "csv", operator: bool = False) -> list[Path]:
         """Writes the tables of the stored result, as `fedprivacy export` does: public values only.
 
         Args:
             folder: The folder of the files.
             format: "csv" or "parquet".
+            operator: Whether operator-only values are exported, to files whose names say so.
 
         Returns:
             The files.
@@ -147,23 +162,36 @@ class Result:
         """
         from scenarios.stored.export import export
 
-        return export(self.path, Path(folder), format)
+        return export(self.path, Path(folder), format, operator=operator)
+
+    @cached_property
+    def _public(self) -> dict[str, Any]:
+        """What may be displayed: a notebook keeps it, and is passed on."""
+        return public(self.document)
 
     def _lines(self) -> list[str]:
-        """Returns the sentences that go above the table."""
-        finding = self.document.get("finding")
+        """Returns the public sentences that go above the table."""
+        finding = self._public.get("finding")
         return [finding] if finding else []
 
     def __repr__(self) -> str:
-        """Returns name, status, figures and the path of the report."""
-        lines = [f"{self.name} ({self.kind}, {self.status})", *self._lines()]
-        return "\n".join([*lines, f"report: {self.report}"])
+        """Returns name, status, public figures and where the report is."""
+        lines = [f"{self._public['name']} ({self.kind}, {self.status})", *self._lines()]
+        if measured_on_clients(self.document):
+            lines.append("accuracy: operator-only, since held-out records belong to clients; see .table")
+        folder = Path(self.path.name) if self.path.is_absolute() else self.path
+        return "\n".join([*lines, f"report: {folder / 'report.html'}"])
 
     def _repr_html_(self) -> str:
-        """Shows the result in a notebook."""
+        """Shows the public result in a notebook."""
+        import pandas as pd
+
+        from scenarios.stored.export import public_tables  # which imports torch
+
         first, *others = repr(self).split("\n")
         items = "".join(f"<li>{html.escape(line)}</li>" for line in others)
-        shown = self.table.head(30).to_html(index=False, border=0, float_format="{:.4g}".format, na_rep="")
+        table = with_numbers(pd.DataFrame(next(iter(public_tables(self.document).values()))))
+        shown = table.head(30).to_html(index=False, border=0, float_format="{:.4g}".format, na_rep="")
         return f"<p><b>{html.escape(first)}</b></p><ul>{items}</ul>{shown}"
 
 
@@ -205,10 +233,11 @@ class Run(Result):
         return dict((self.document["final"] or {}).get("measures") or {})
 
     def _lines(self) -> list[str]:
-        accuracy = "not measured" if self.accuracy is None else f"{self.accuracy:.3f}"
+        accuracy = (self._public["final"] or {}).get("accuracy")
+        quality = "" if accuracy is None else f"accuracy {accuracy:.3f} after "
         rounds = len(self.document["rounds"])
         return [
-            f"accuracy {accuracy} after {rounds} round{'' if rounds == 1 else 's'}",
+            f"{quality}{rounds} round{'' if rounds == 1 else 's'}",
             *repr(self.guarantees).split("\n"),
         ]
 
@@ -281,7 +310,7 @@ class Replay(Result):
     kind = "replay"
 
     def _lines(self) -> list[str]:
-        verdict = self.document.get("verdict")
+        verdict = self._public.get("verdict")
         return [verdict["words"]] if verdict else []
 
     @property

@@ -23,7 +23,7 @@ from scenarios.cli.options import (
     complete_attack,
     complete_run,
 )
-from scenarios.cli.output import Json, print_result
+from scenarios.cli.output import Json, Operator, check_operator, print_result
 
 
 def replay(
@@ -50,6 +50,7 @@ def replay(
     out: Out = None,
     resume: Again = None,
     json_: Json = False,
+    operator: Operator = False,
 ) -> None:
     """Run membership attacks on a federated run, beside the bound that its guarantee gives.
 
@@ -69,6 +70,7 @@ def replay(
 
     only_embedded(engine, "`fedprivacy replay` runs")
     processes, first = check_workers(workers), seed_of(seed)
+    check_operator(operator, json_, "--json")
     start_only = {"--set": set_, "--attack": attack, "--seed": seed is not None, "--out": out}
     check_start_or_resume("replay", scenario, resume, start_only)
     if resume is not None:
@@ -89,7 +91,7 @@ def replay(
             command=reproducing_command(first),
             on_attack=on_attack,
         )
-    print_result(document, json_, show_replay)
+    print_result(document, json_, show_replay, operator)
 
 
 def risk(
@@ -99,16 +101,20 @@ def risk(
     most: Annotated[int, typer.Option(min=1, help="How many records, at most.")] = 20,
     attack: Annotated[str | None, typer.Option(metavar="NAME", help="By this attack.")] = None,
     json_: Json = False,
+    operator: Operator = False,
 ) -> None:
     """List the records that the attacks of a stored replay expose most, for the operator only.
 
     RUN is the directory of a replay with an attack on the released model by LiRA. Records are listed by
     their number in the training data, without their content.
     """
+    from fedprivacy.errors import InputError
     from scenarios.attacks.risk import risk as most_exposed
     from scenarios.attacks.risk import show
 
-    print_result(most_exposed(run, most, attack), json_, show)
+    if json_ and not operator:
+        raise InputError("risk --json: all of its result is operator-only. Give --operator too.")
+    print_result(most_exposed(run, most, attack), json_, show, operator)
 
 
 def audit(
@@ -130,6 +136,7 @@ def audit(
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 where a claim is refuted.")] = False,
     allow_code: AllowCode = False,
     json_: Json = False,
+    operator: Operator = False,
 ) -> None:
     """Test the epsilon that a scenario claims against a lower bound and an estimate from canary clients.
 
@@ -148,6 +155,7 @@ def audit(
     from scenarios.experiments.audit_options import check_options, check_unit
 
     processes, chosen = check_workers(workers), seed_of(seed)
+    check_operator(operator, json_, "--json")
     requested = scenario_for("audit", scenario, set_, chosen)
     if not isinstance(requested, Scenario):
         raise InputError(
@@ -172,6 +180,6 @@ def audit(
             command=reproducing_command(chosen),
             on_run=on_run,
         )
-    print_result(document, json_, show_audit)
+    print_result(document, json_, show_audit, operator)
     if strict and document["refuted"]:
         raise typer.Exit(1)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from scenarios.budgets.options import COMMANDS, Help, Options
-from scenarios.cli.output import Json, print_result
+from scenarios.cli.output import Json, print_answer
 
 app = typer.Typer(
     help="Epsilon to noise and back, for each mechanism; what composition, groups and shuffling do to it.",
@@ -27,7 +27,7 @@ def command_of(options: type[Options]) -> Callable[..., None]:
 
         module, name = options.question.split(".")
         question = getattr(import_module(f"scenarios.budgets.{module}"), name)
-        print_result(question(**values).document(), json_, show_budget)
+        print_answer(question(**values).document(), json_, show_budget)
 
     parameters = [
         *_parameters(options),

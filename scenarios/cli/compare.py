@@ -16,9 +16,8 @@ from scenarios.cli.options import (
     Seed,
     Set,
     Track,
-    TrackOperator,
 )
-from scenarios.cli.output import Json, print_result
+from scenarios.cli.output import Json, Operator, check_operator, print_result
 
 
 def compare(
@@ -32,9 +31,9 @@ def compare(
     out: Out = None,
     resume: Again = None,
     track: Track = None,
-    track_operator: TrackOperator = False,
     allow_code: AllowCode = False,
     json_: Json = False,
+    operator: Operator = False,
 ) -> None:
     """Compare local, central and no privacy over units, epsilons and seeds.
 
@@ -58,7 +57,8 @@ def compare(
     check_start_or_resume(
         "compare", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out}
     )
-    check_tracking(track, track_operator, resume is not None)
+    check_tracking(track, operator and track is not None, resume is not None)
+    check_operator(operator, json_ or track is not None, "--json or --track")
     if resume is not None:
         requested = comparison_to_resume(resume)
     else:
@@ -73,7 +73,7 @@ def compare(
             overrides = [*(set_ or []), *kind.seed_overrides(first, seeds)]
             requested = scenario_for("compare", scenario, overrides, first)
         check_out(out or RUNS)
-    with tracking(track, requested, out or RUNS, track_operator) as tracked, job_progress() as on_run:
+    with tracking(track, requested, out or RUNS, operator) as tracked, job_progress() as on_run:
         document = kind.compare(
             requested,
             out or RUNS,
@@ -84,4 +84,4 @@ def compare(
             on_run=on_run,
         )
         tracked.result(document)
-    print_result(document, json_, kind.show_comparison)
+    print_result(document, json_, kind.show_comparison, operator)

@@ -11,6 +11,7 @@ from rich.table import Table
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.console import Terminal
+from scenarios.stored.listing import OPERATOR_COLUMNS
 
 MOST_ROWS = 30
 _LINE = "  {:<20}{:<21}{:<18}{:<8}{}"
@@ -46,6 +47,9 @@ def show_list(document: Mapping[str, Any]) -> None:
         console.print(_LINE.format(row["trust"] or row["kind"], unit, epsilons, delta, result).rstrip())
         if row["tags"]:
             console.print(f"  tags: {', '.join(row['tags'])}")
+        private = {key: row[key] for key in OPERATOR_COLUMNS if row.get(key) is not None}
+        if private:
+            console.print(f"  operator-only: {', '.join(f'{key} {value}' for key, value in private.items())}")
     console.print(f"epsilon against {'/'.join(OBSERVERS)}; -: no guarantee")
     if any(row["guarantees"] == "by cell" for row in rows[:MOST_ROWS]):
         console.print("by cell: each cell or attack has its own, see `fedprivacy show RUN`")
@@ -68,7 +72,10 @@ def show_difference(document: Mapping[str, Any]) -> None:
     table.add_column("", no_wrap=True)
     for name in document["names"]:
         table.add_column(name, overflow="fold")
-    for title, values in (("settings", document["settings"]), ("results", document["results"])):
+    parts = {"settings": document["settings"], "results": document["results"]}
+    if "operator" in document:
+        parts["operator-only"] = document["operator"]
+    for title, values in parts.items():
         table.add_row(title, "", "", style="bold")
         for key, pair in values.items():
             table.add_row(f"  {key}", *("-" if value is None else str(value) for value in pair))

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from scenarios.cli.output import Json, print_result
+from scenarios.cli.output import Json, print_answer
 
 app = typer.Typer(
     help="Start and stop a local Flower federation, a SuperLink and SuperNodes, to try deployments.",
@@ -91,7 +91,7 @@ def status(folder: Folder = Path("federation"), json_: Json = False) -> None:
     from scenarios.federation import local
 
     document = local.status(folder)
-    print_result(document, json_, _show)
+    print_answer(document, json_, _show)
     if not document["whole"]:
         raise typer.Exit(1)
 

@@ -12,7 +12,7 @@ import typer
 
 from fedprivacy.io.escape import on_one_line
 from scenarios.cli.options import RUNS, Out, complete, complete_run
-from scenarios.cli.output import Json, print_result
+from scenarios.cli.output import Json, Operator, print_answer
 
 
 def scenarios(json_: Json = False) -> None:
@@ -21,7 +21,7 @@ def scenarios(json_: Json = False) -> None:
     from scenarios.cli.display import show_scenarios
 
     listed = [describe(name, file) for name, file in ready().items()]
-    print_result({"schema": 1, "kind": "scenarios", "scenarios": listed}, json_, show_scenarios)
+    print_answer({"schema": 1, "kind": "scenarios", "scenarios": listed}, json_, show_scenarios)
 
 
 def new(
@@ -109,22 +109,28 @@ def report(
         str | None,
         typer.Option(metavar="svg|png|pdf", help="Also write the charts, with captions, to RUN/figures."),
     ] = None,
+    operator: Operator = False,
 ) -> None:
     """Render the report of stored runs again.
+
+    report.html is public, and operator.html has what only the operator may see. With --operator, it has both
+    parts on one page, and charts go to RUN/figures-operator.
 
     RUN is the directory of a run or a comparison. Its guarantees are first derived again from the scenario,
     the plan and the rounds in its record; a record whose parts disagree is refused. Records are not signed.
     """
-    from fedprivacy.report import write
+    from fedprivacy.report import OPERATOR, write
     from fedprivacy.verification.verify import checked_document
 
     for path in runs:
         document = checked_document(path)
-        print(write(document, path))
+        page = write(document, path, merged=operator)
+        print(path / OPERATOR if operator else page)
         if figures is not None:
             from fedprivacy.report.figures import write_figures
 
-            for chart in write_figures(document, path / "figures", figures):
+            folder = path / ("figures-operator" if operator else "figures")
+            for chart in write_figures(document, folder, figures, operator=operator):
                 print(chart)
 
 
@@ -149,6 +155,6 @@ def doctor(
     from scenarios.doctor.machine import PORTS, ports_of
 
     document = examine(Examination(out or RUNS, ports_of(ports) if ports else PORTS, ray))
-    print_result(document, json_, show)
+    print_answer(document, json_, show)
     if not document["able"]:
         raise typer.Exit(1)

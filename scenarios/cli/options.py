@@ -82,9 +82,6 @@ Track = Annotated[
         metavar="tensorboard|mlflow|wandb", help="Send public values to a tracker, which is an observer."
     ),
 ]
-TrackOperator = Annotated[
-    bool, typer.Option("--track-operator", help="With --track: operator-only values too, under operator/.")
-]
 AllowCode = Annotated[
     bool, typer.Option("--allow-code", help='Let the scenario run its code: model.name = "code".')
 ]

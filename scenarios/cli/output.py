@@ -1,4 +1,7 @@
-"""Prints the result of every command: in words for people, or the document alone for programs."""
+"""Prints the result of every command: in words for people, or the document alone for programs.
+
+Result documents go through the filter of operator-only values (`print_result`) unless `--operator` is given.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,51 @@ from typing import Annotated, Any
 
 import typer
 
+from fedprivacy.documents.redaction import public
+from fedprivacy.errors import InputError
+
 Json = Annotated[bool, typer.Option("--json", help="Print the result document alone on standard output.")]
+Operator = Annotated[
+    bool,
+    typer.Option(
+        "--operator",
+        help="Include operator-only values (seed, command, times, counts); do not pass them on.",
+    ),
+]
 
 
-def print_result(document: dict[str, Any], as_json: bool, show: Callable[[dict[str, Any]], None]) -> None:
-    """Prints the document as JSON, or by `show`."""
+def check_operator(operator: bool, used: bool, options: str) -> None:
+    """Refuses `--operator` where it would change nothing.
+
+    Args:
+        operator: Whether it was given.
+        used: Whether an option was given that it changes.
+        options: These options, for the message.
+
+    Raises:
+        InputError: if it was given without one.
+    """
+    if operator and not used:
+        raise InputError(
+            f"--operator: changes what {options} passes on. Give it with that, or put both pages of a stored "
+            "result into one: fedprivacy report RUN --operator"
+        )
+
+
+def print_result(
+    document: dict[str, Any], as_json: bool, show: Callable[[dict[str, Any]], None], operator: bool
+) -> None:
+    """Prints a result document as JSON, public unless `operator`; or all of it to the operator by `show`.
+
+    A public copy has the run directory as the caller named it, since a program needs it to find the files.
+    """
+    if as_json and not operator:
+        document = {**public(document), "path": document["path"]} if "path" in document else public(document)
+    print_answer(document, as_json, show)
+
+
+def print_answer(document: dict[str, Any], as_json: bool, show: Callable[[dict[str, Any]], None]) -> None:
+    """Prints a document that is no record of a run, or is made of public values, as JSON or by `show`."""
     if as_json:
         print(json.dumps(document, indent=2, allow_nan=False))
     else:

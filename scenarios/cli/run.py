@@ -16,10 +16,9 @@ from scenarios.cli.options import (
     Seed,
     Set,
     Track,
-    TrackOperator,
     complete_run,
 )
-from scenarios.cli.output import Json, print_result
+from scenarios.cli.output import Json, Operator, check_operator, print_result
 
 
 def run(
@@ -71,9 +70,9 @@ def run(
         ),
     ] = False,
     track: Track = None,
-    track_operator: TrackOperator = False,
     allow_code: AllowCode = False,
     json_: Json = False,
+    operator: Operator = False,
 ) -> None:
     """Launch a simulation and write its record and report.
 
@@ -97,7 +96,8 @@ def run(
     where, chosen = engine_of(engine, workers, gpus_per_worker, ray_address, *places, pinned), seed_of(seed)
     check_start_or_resume("run", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out})
     remote = where.name in REMOTE
-    check_tracking(track, track_operator, resume is not None)
+    check_tracking(track, operator and track is not None, resume is not None)
+    check_operator(operator, json_ or track is not None, "--json or --track")
     if resume is not None and remote:
         raise InputError(
             "--resume with --engine superlink: runs on a SuperLink federation cannot be resumed, because "
@@ -117,7 +117,7 @@ def run(
             check_limits(requested, where.name)
         document = kind.resume(resume, requested, options)
         document = measured(document, requested, options) if limits else document
-        print_result(document, json_, kind.show)
+        print_result(document, json_, kind.show, operator)
         return
     kind.check(requested, options)
     if limits:
@@ -128,7 +128,7 @@ def run(
         target = target_of(*places, pinned)
     check_out(options.out)
     with (
-        tracking(track, requested, options.out, track_operator) as tracked,
+        tracking(track, requested, options.out, operator) as tracked,
         kind.progress(requested) as show_event,
     ):
         on_event = tracked.beside(show_event)
@@ -147,4 +147,4 @@ def run(
             document = kind.run(requested, options, on_event)
         tracked.result(document)
     document = measured(document, requested, options) if limits else document
-    print_result(document, json_, kind.show)
+    print_result(document, json_, kind.show, operator)

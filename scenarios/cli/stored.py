@@ -12,7 +12,7 @@ import typer
 
 from fedprivacy.io.escape import on_one_line
 from scenarios.cli.options import RUNS, complete_run
-from scenarios.cli.output import Json, print_result
+from scenarios.cli.output import Json, Operator, check_operator, print_answer, print_result
 
 Stored = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=complete_run)]
 Folder = Annotated[
@@ -39,6 +39,7 @@ def list_runs(
         bool, typer.Option("--page", help="Write FOLDER/index.html: a sortable table with links to reports.")
     ] = False,
     json_: Json = False,
+    operator: Operator = False,
 ) -> None:
     """List stored results: name, time, trust model, epsilon against each observer, accuracy and status.
 
@@ -46,16 +47,16 @@ def list_runs(
     """
     from fedprivacy.errors import InputError
     from scenarios.cli.display_stored import show_list
-    from scenarios.stored.listing import COLUMNS, chosen, rows_of
+    from scenarios.stored.listing import COLUMNS, OPERATOR_COLUMNS, chosen, rows_of
 
     if csv + json_ + page > 1:
         raise InputError("--csv, --json, --page: give one of them.")
-    rows = chosen(rows_of(folder or RUNS), filter_ or [], sort)
+    rows = chosen(rows_of(folder or RUNS, operator=operator), filter_ or [], sort)
     listed = [row.to_json() for row in rows]
     if page:
         from fedprivacy.report.index import write
 
-        print(write(folder or RUNS, listed))
+        print(write(folder or RUNS, listed, operator=operator))
         return
     if csv:
         import csv as writer
@@ -63,31 +64,34 @@ def list_runs(
 
         from scenarios.stored.export import cell
 
-        table = writer.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
+        columns = (*COLUMNS, *(OPERATOR_COLUMNS if operator else ()))
+        table = writer.DictWriter(sys.stdout, columns, lineterminator="\n")
         table.writeheader()
         table.writerows({key: cell(value) for key, value in row.items()} for row in listed)
         return
-    print_result({"schema": 1, "kind": "list", "runs": listed}, json_, show_list)
+    print_answer({"schema": 1, "kind": "list", "runs": listed}, json_, show_list)
 
 
-def show(run: Stored, json_: Json = False) -> None:
+def show(run: Stored, json_: Json = False, operator: Operator = False) -> None:
     """Show a stored result, once its guarantees follow again from its scenario, plan and rounds."""
     from fedprivacy.verification.verify import checked_document
     from scenarios.cli.display_stored import show_result
 
-    print_result({**checked_document(run), "path": str(run)}, json_, show_result)
+    check_operator(operator, json_, "--json")
+    print_result({**checked_document(run), "path": str(run)}, json_, show_result, operator)
 
 
 def diff(
     first: Stored,
     second: Annotated[Path, typer.Argument(metavar="RUN", help="Another.", autocompletion=complete_run)],
     json_: Json = False,
+    operator: Operator = False,
 ) -> None:
     """Compare two stored results: settings that differ, results and guarantees side by side."""
     from scenarios.cli.display_stored import show_difference
     from scenarios.stored.differences import difference
 
-    print_result(difference(first, second), json_, show_difference)
+    print_answer(difference(first, second, operator=operator), json_, show_difference)
 
 
 def tag(
@@ -131,15 +135,16 @@ def export(
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="The folder of the files.", show_default="here")
     ] = Path(),
+    operator: Operator = False,
 ) -> None:
     """Write the tables of a stored result: rounds, cells, queries, attacks and ROC points.
 
-    Files hold public values: what the record marks operator-only is left out.
+    Files hold public values. With --operator they are named RUN-operator-TABLE and hold all.
     """
     from fedprivacy.errors import InputError
     from scenarios.stored.export import export as write_tables
 
     if csv == parquet:
         raise InputError("--csv, --parquet: give one of them.")
-    for path in write_tables(run, out, "csv" if csv else "parquet"):
+    for path in write_tables(run, out, "csv" if csv else "parquet", operator=operator):
         print(f"Wrote {on_one_line(str(path))}.")

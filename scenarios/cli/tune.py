@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from scenarios.cli.options import RUNS, Again, AllowCode, OptionalSource, Out, Seed, Set
-from scenarios.cli.output import Json, print_result
+from scenarios.cli.output import Json, Operator, check_operator, print_result
 
 
 def tune(
@@ -21,6 +21,7 @@ def tune(
     resume: Again = None,
     allow_code: AllowCode = False,
     json_: Json = False,
+    operator: Operator = False,
 ) -> None:
     """Choose settings of a scenario, and report what the choice costs beside the naive way.
 
@@ -44,6 +45,7 @@ def tune(
     from scenarios.jobs.manifest import manifest_in
 
     processes, first = check_workers(workers), seed_of(seed)
+    check_operator(operator, json_, "--json")
     check_start_or_resume("tune", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out})
     if resume is not None:
         manifest_in(resume, "tune")
@@ -70,4 +72,4 @@ def tune(
             command=reproducing_command(first),
             on_run=on_run,
         )
-    print_result(document, json_, show_tune)
+    print_result(document, json_, show_tune, operator)

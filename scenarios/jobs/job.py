@@ -19,6 +19,7 @@ from fedprivacy.io.atomic import sweep_parts
 from fedprivacy.records.ownership import begin_run, take_up_run
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.records.run_record import scenario_digest
+from fedprivacy.report import is_written
 from fedprivacy.report import write as write_report
 from fedprivacy.verification.verify import checked_document
 from scenarios.jobs.manifest import COMMANDS, MANIFEST, manifest_in
@@ -178,6 +179,6 @@ def _finished(directory: RunDirectory) -> dict[str, Any] | None:
         return None
     if document.get("status") != "finished":
         return None
-    if not (directory.path / "report.html").exists():
+    if not is_written(directory.path):
         write_report(document, directory.path)
     return document

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.documents.redaction import operator_only, redact
+from fedprivacy.documents.redaction import operator_only, public, redact, select
+from fedprivacy.documents.secret_values import secret_paths
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.flat import flat
@@ -15,7 +15,6 @@ from fedprivacy.verification.verify import checked_document
 
 # Texts for a reader, which change nothing that is computed.
 _WORDS = ("name", "description", "duration", "tuning")
-_SEED = re.compile(r"(^|\.)seeds?$")
 _HIDDEN = "differs, not shown"
 _STATED = ("epsilon", "delta", "unit", "adjacency", "assumptions")
 _TERMS = ("unit", "adjacency", "delta")
@@ -28,17 +27,22 @@ _CELLS: Mapping[str, tuple[str, ...]] = {
 Guarantee = Mapping[str, Any]
 
 
-def difference(first: Path, second: Path) -> dict[str, Any]:
+def difference(first: Path, second: Path, *, operator: bool = False) -> dict[str, Any]:
     """Returns the difference of two stored results, once each follows from its own record.
 
-    What either record marks operator-only is shown of neither.
+    What is operator-only in either record is shown of neither.
+
+    Args:
+        first: A run directory.
+        second: Another.
+        operator: Whether operator-only values are compared too.
 
     Raises:
         InputError: if one is no run directory, or its record contradicts itself.
     """
     whole = [checked_document(path) for path in (first, second)]
     hidden = {path for document in whole for path in operator_only(document)}
-    documents = [redact(document, hidden) for document in whole]
+    documents = whole if operator else [redact(public(document), hidden) for document in whole]
     stated = [_by_observer(_table(document.get("privacy"))) for document in documents]
     results = [_result(document) for document in documents]
     return {
@@ -56,23 +60,35 @@ def difference(first: Path, second: Path) -> dict[str, Any]:
         },
         "guarantees": _guarantees(*stated),
         "cells": _cells(documents),
+        **({"operator": _operator(whole)} if operator else {}),
+    }
+
+
+def _operator(whole: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Returns the operator-only values of both, by their paths; of lists each element's."""
+    paths = dict.fromkeys(path for each in whole for path in (*operator_only(each), *secret_paths(each)))
+    values = {path: [select(document, path) for document in whole] for path in paths}
+    return {
+        path: [each[0] if each and "[]" not in path else each or None for each in pair]
+        for path, pair in values.items()
+        if pair[0] != pair[1] and not path.startswith("scenario.")  # which are among the settings
     }
 
 
 def _settings(
-    whole: Sequence[Mapping[str, Any]], public: Sequence[Mapping[str, Any]]
+    whole: Sequence[Mapping[str, Any]], documents: Sequence[Mapping[str, Any]]
 ) -> dict[str, list[Any]]:
-    """Returns the settings that differ. Those that are operator-only, and seeds, are named alone."""
+    """Returns the settings that differ. Those that are operator-only are named alone."""
     tables = [dict(flat(document["scenario"])) for document in whole]
-    shown = [dict(flat(_table(document.get("scenario")))) for document in public]
+    shown = [dict(flat(_table(document.get("scenario")))) for document in documents]
     settings = {}
     for key in dict.fromkeys([*tables[0], *tables[1]]):
         pair = [table.get(key) for table in tables]
         if key in _WORDS or pair[0] == pair[1]:
             continue
-        # Whoever has a seed can take the noise away.
-        secret = _SEED.search(key) or pair != [table.get(key) for table in shown]
-        settings[key] = [_HIDDEN, _HIDDEN] if secret else pair
+        public_pair = [table.get(key) for table in shown]
+        secret = [value is None for value in pair] != [value is None for value in public_pair]
+        settings[key] = [_HIDDEN, _HIDDEN] if secret else public_pair
     return settings
 
 

@@ -1,25 +1,24 @@
 """Exports a stored result as tables, in CSV or Parquet files: public values alone.
 
-What the record marks operator-only is left out, so that a file can go where the report goes. What only a
-simulation knows, such as true values, has names that begin with "simulation_".
+Operator-only values are left out, so that a file can go where the report goes; with `operator` they are in
+files whose names say so. What only a simulation knows, such as true values, has names that begin with
+"simulation_".
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.documents.quality import MEASURED
+from fedprivacy.documents.redaction import public
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.escape import on_one_line
-from fedprivacy.records.run_record import TESTED_NOTE
 from fedprivacy.verification.verify import checked_document
-from scenarios.stored.tables import TABLES, Rows
+from scenarios.stored.tables import OPERATOR_TABLE, TABLES, Rows, operator_values
 
 FORMATS = ("csv", "parquet")
 # Kind -> columns that only a simulation knows: the documents list their fields as simulation_only.
@@ -29,21 +28,18 @@ SIMULATED: Mapping[str, frozenset[str]] = {
     "erm": frozenset({"excess", "low", "high"}),
 }
 SIZES = ("cells[].clients",)  # private under add-remove, as the document says then
-TESTED = {
-    *("rounds[].accuracy", "rounds[].loss", "rounds[].balanced_accuracy"),
-    *("cells[].accuracy", "cells[].accuracies", *MEASURED),
-}
 PREFIX = "simulation_"
-_STEP = re.compile(r"([^.\[]+)(\[\])?")
 
 
-def export(run: Path, folder: Path, format_: str) -> list[Path]:
+def export(run: Path, folder: Path, format_: str, *, operator: bool = False) -> list[Path]:
     """Writes each table of a stored result to a file `RUN-TABLE.csv` or `RUN-TABLE.parquet`.
 
     Args:
         run: The run directory. Its guarantees are derived again first.
         folder: The folder of the files, which is made if needed.
         format_: "csv" or "parquet".
+        operator: Whether operator-only values are exported: in files `RUN-operator-TABLE`, besides one named
+            "values" with all of them.
 
     Returns:
         The files.
@@ -54,8 +50,11 @@ def export(run: Path, folder: Path, format_: str) -> list[Path]:
     """
     if format_ not in FORMATS:
         raise InputError(f"format = {format_!r}: no such format. Choose from: {', '.join(FORMATS)}.")
-    tables = public_tables(checked_document(run))
-    name = run.resolve().name
+    document, name = checked_document(run), run.resolve().name
+    tables = public_tables(document)
+    if operator:
+        name += "-operator"
+        tables = {**whole_tables(document), OPERATOR_TABLE: operator_values(document)}
     contents = {
         folder / f"{name}-{table}.{format_}": (_csv if format_ == "csv" else _parquet)(rows)
         for table, rows in tables.items()
@@ -77,48 +76,41 @@ def export(run: Path, folder: Path, format_: str) -> list[Path]:
     return written
 
 
+def whole_tables(document: Mapping[str, Any]) -> dict[str, Rows]:
+    """Returns the tables of a result document with its operator-only columns."""
+    return {
+        name: [_renamed(row, document) for row in rows_of(document)]
+        for name, rows_of in TABLES[document["kind"]].items()
+    }
+
+
 def public_tables(document: Mapping[str, Any]) -> dict[str, Rows]:
-    """Returns the tables of a result document without the fields that it marks operator-only."""
-    kind = document["kind"]
-    hidden = {str(path) for path in document.get("operator_only") or ()}
-    if TESTED_NOTE in document.get("notes", ()):
-        hidden |= TESTED  # every guarantee of the result assumes that its observer does not see them
-    sizes = {path.rpartition(".")[2] for path in document.get("simulation_only") or () if path in SIZES}
-    simulated = SIMULATED.get(kind, frozenset()) | sizes
-    public = _without(document, hidden)
+    """Returns the tables of a result document without columns that depend on an operator-only field."""
+    shown = public(document, blank=True)
     tables = {}
-    for name, rows_of in TABLES[kind].items():
-        whole, rows = rows_of(document), rows_of(public)
+    for name, rows_of in TABLES[document["kind"]].items():
+        whole, rows = rows_of(document), rows_of(shown)
         if name == "groups" and not whole:  # of a scenario that names none
             continue
         lost = {
             column
             for full, row in zip(whole, rows, strict=True)
             for column, value in full.items()
-            if row.get(column) != value and value == value
+            # A text without its folders is another one.
+            if row.get(column) != value and value == value and not isinstance(row.get(column), str)
         }
         tables[name] = [
-            {
-                f"{PREFIX * (column in simulated)}{column}": value
-                for column, value in row.items()
-                if column not in lost
-            }
-            for row in whole
+            _renamed({column: value for column, value in row.items() if column not in lost}, document)
+            for row in rows
         ]
     return tables
 
 
-def _without(value: Any, hidden: set[str], path: str = "") -> Any:
-    """Returns a copy of a document in which the hidden fields are None."""
-    if isinstance(value, Mapping):
-        paths = {key: f"{path}.{key}" if path else str(key) for key in value}
-        return {
-            key: None if paths[key] in hidden else _without(item, hidden, paths[key])
-            for key, item in value.items()
-        }
-    if isinstance(value, list):
-        return [_without(item, hidden, f"{path}[]") for item in value]
-    return value
+def _renamed(row: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a row whose columns that only a simulation knows say so."""
+    sizes = {path.rpartition(".")[2] for path in document.get("simulation_only") or () if path in SIZES}
+    simulated = SIMULATED.get(document["kind"], frozenset()) | sizes
+    return {f"{PREFIX * (column in simulated)}{column}": value for column, value in row.items()}
 
 
 def _columns(rows: Rows) -> list[str]:

@@ -1,7 +1,7 @@
 """Lists stored results: a row for each run directory of a folder.
 
-Rows quote the records as they are. `fedprivacy report` and `show` derive guarantees again, which takes about
-a second for each run.
+Rows quote the public part of the records. `fedprivacy report` and `show` derive guarantees again, which takes
+about a second for each run.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.redaction import public
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.io import bounded_json
@@ -49,7 +50,8 @@ class Row:
         unit: The unit of privacy and adjacency of its epsilons, as "client, replace-one".
         epsilons: Observer -> epsilon; None where nothing is guaranteed. Of results with several cells empty.
         guarantees: "whole" for the whole result, "by cell", or "not stated", as of unfinished work.
-        accuracy: Of the last round of a run; None otherwise.
+        accuracy: Of the last round of a run; None otherwise, and where it is operator-only.
+        operator: The values of `OPERATOR_COLUMNS`; None where they were not asked for.
     """
 
     path: Path
@@ -64,6 +66,7 @@ class Row:
     guarantees: str
     accuracy: float | None
     tags: tuple[str, ...]
+    operator: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Returns the row as a JSON object, each epsilon under its observer."""
@@ -81,6 +84,7 @@ class Row:
             **{f"epsilon_{observer}": self.epsilons.get(observer) for observer in OBSERVERS},
             "accuracy": self.accuracy,
             "tags": list(self.tags),
+            **(self.operator or {}),
         }
 
 
@@ -88,12 +92,19 @@ COLUMNS = (
     "run", "path", "name", "kind", "started", "status", "trust", "unit", "delta", "guarantees",
     *(f"epsilon_{observer}" for observer in OBSERVERS), "accuracy", "tags",
 )  # fmt: skip
+OPERATOR_COLUMNS = ("seed", "command", "error", "seconds")
+# The fields of a record that a row is made of; others may be large.
+_QUOTED = ("name", "kind", "started", "status", "scenario", "privacy", "final", "notes", "operator_only")
 
 
-def rows_of(folder: Path) -> list[Row]:
+def rows_of(folder: Path, *, operator: bool = False) -> list[Row]:
     """Returns a row for each run directory in a folder, the newest first.
 
     Folders without a readable record are passed over.
+
+    Args:
+        folder: The folder.
+        operator: Whether rows have operator-only values.
 
     Raises:
         InputError: if there is no such folder.
@@ -107,12 +118,16 @@ def rows_of(folder: Path) -> list[Row]:
     rows = []
     for entry in entries:
         with suppress(InputError):
-            rows.append(row_of(entry))
+            rows.append(row_of(entry, operator=operator))
     return sorted(rows, key=lambda row: (row.started, row.path.name), reverse=True)
 
 
-def row_of(path: Path) -> Row:
+def row_of(path: Path, *, operator: bool = False) -> Row:
     """Returns the row of one run directory.
+
+    Args:
+        path: The run directory.
+        operator: As of `rows_of`.
 
     Raises:
         InputError: if it holds no readable record.
@@ -120,7 +135,9 @@ def row_of(path: Path) -> Row:
     record = path / "run.json"
     if not (path / "scenario.toml").is_file() and not record.is_file():
         raise InputError(f"{path}: not a run directory. `fedprivacy list` names those in runs.")
-    document = read_document(record) if os.path.lexists(record) else _unfinished(path)
+    stored = read_document(record) if os.path.lexists(record) else _unfinished(path)
+    quoted = {key: stored[key] for key in _QUOTED if key in stored}
+    document = quoted if operator else public(quoted)
     scenario = _table(document.get("scenario"))
     privacy, final = _table(document.get("privacy")), _table(document.get("final"))
     stated = [_table(each) for each in _items(privacy.get("guarantees"))]
@@ -142,7 +159,17 @@ def row_of(path: Path) -> Row:
         guarantees="whole" if stated else "by cell" if document.get("kind") in BY_CELL else "not stated",
         accuracy=_number(final.get("accuracy")),
         tags=tags_of(path),
+        operator=_operator_columns(stored) if operator else None,
     )
+
+
+def _operator_columns(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what only the operator may see in a list."""
+    seed = document.get("seed", _table(document.get("scenario")).get("seed"))
+    seconds = _number(_table(document.get("performance")).get("seconds"))
+    command, error = _text(document.get("command")), _text(document.get("error"))
+    number = seed if isinstance(seed, int) else None
+    return dict(zip(OPERATOR_COLUMNS, (number, command, error, seconds), strict=True))
 
 
 def _unfinished(path: Path) -> dict[str, Any]:

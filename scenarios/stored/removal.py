@@ -15,17 +15,18 @@ from fedprivacy.io.lock import alone
 from fedprivacy.records.run_directory import read_document
 from scenarios.jobs.manifest import MANIFEST
 from scenarios.stored.listing import StoredError, read_scenario
-from scenarios.stored.tables import TABLES
+from scenarios.stored.tables import OPERATOR_TABLE, TABLES
 
-_NAMES = "|".join(sorted({table for tables in TABLES.values() for table in tables}))
+_NAMES = "|".join(sorted({table for tables in TABLES.values() for table in tables} | {OPERATOR_TABLE}))
 # What the program writes into a run directory, and into each of its folders.
 _FILES = re.compile(
-    r"scenario\.toml|events\.jsonl|run\.json|begun\.json|report\.html|tags\.json|lock|spent\.json"
+    r"scenario\.toml|events\.jsonl|run\.json|begun\.json|report\.html|operator\.html|tags\.json|lock|spent\.json"
     rf"|\.report\..*\.html|.+-({_NAMES})\.(csv|parquet)"
 )
 _FOLDERS = {
     "checkpoint": re.compile(r"round-[0-9]{6,9}\.safetensors"),
     "cells": re.compile(r".+\.json"),
+    "figures-operator": re.compile(r"captions\.txt|.+\.(svg|png|pdf)"),
     "figures": re.compile(r"captions\.txt|.+\.(svg|png|pdf)"),
     "seen": re.compile(r"transcript\.json|round-[0-9]{6,9}\.safetensors"),
 }

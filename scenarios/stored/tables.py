@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from fedprivacy.documents.redaction import operator_only, select
+from fedprivacy.documents.secret_values import secret_paths
 
 Document = Mapping[str, Any]
 Rows = list[dict[str, Any]]
@@ -246,6 +250,19 @@ TABLES: Mapping[str, Mapping[str, Callable[[Document], Rows]]] = {
     "audit": {"observers": observers},
     "tune": {"candidates": candidates},
 }
+
+
+OPERATOR_TABLE = "values"  # of what only the operator may see
+
+
+def operator_values(document: Document) -> Rows:
+    """Returns a row for each operator-only value: its path, the place in its list from 0, and it as JSON."""
+    paths = dict.fromkeys([*operator_only(document), *secret_paths(document)])
+    return [
+        {"path": path, "place": place, "value": json.dumps(value, ensure_ascii=False)}
+        for path in paths
+        for place, value in enumerate(select(document, path))
+    ]
 
 
 def main_table(document: Document) -> Rows:

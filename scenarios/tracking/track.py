@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.documents.redaction import operator_only, redact
+from fedprivacy.documents.redaction import TESTED_NOTE, operator_only, public, redact, select
 from fedprivacy.documents.run import RunDocument
+from fedprivacy.documents.secret_values import secret_paths
 from fedprivacy.errors import InputError
 from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.flat import flat
@@ -26,7 +28,7 @@ class Tracking:
 
     Args:
         tracker: An open tracker; None ignores all values.
-        operator: Whether operator-only values go there too (`--track-operator`).
+        operator: Whether operator-only values go there too (`--operator`).
         tested: Whether held-out records belong to clients. Accuracy and loss are operator-only then, since
             every guarantee assumes that its observer does not see them.
     """
@@ -46,12 +48,12 @@ class Tracking:
 
     def _round(self, tracker: Tracker, event: Mapping[str, Any]) -> None:
         step = event["round"] + 1
-        public = redact({"rounds": [event]}, [*operator_only({}), *RunDocument.OPERATOR_ONLY])["rounds"][0]
-        for key in ("round", *(("accuracy", "loss") if self._tested else ())):
-            public.pop(key, None)
-        tracker.log(_numbers(public), step)
+        marks = {"operator_only": [*RunDocument.OPERATOR_ONLY], "notes": [TESTED_NOTE] * self._tested}
+        shown = public({"rounds": [event], **marks})["rounds"][0]
+        shown.pop("round", None)
+        tracker.log(_numbers(shown), step)
         if self._operator:
-            private = {key: value for key, value in event.items() if key not in public and key != "round"}
+            private = {key: value for key, value in event.items() if key not in shown and key != "round"}
             tracker.log({OPERATOR + key: value for key, value in _numbers(private).items()}, step)
 
     def result(self, document: Mapping[str, Any]) -> None:
@@ -60,24 +62,26 @@ class Tracking:
             return
         # Sizes that are private under add-remove are marked as known to the simulation alone.
         hidden = document.get("simulation_only") or ()
-        public = redact(document, [*operator_only(document), *hidden])
+        shown = redact(public(document), hidden)
         if document["kind"] != RunDocument.KIND:
             # Only the record knows whether the number of clients is public: not so under add-remove.
-            self._tracker.settings(_settings(public["scenario"]))
-        for guarantee in public.get("privacy", {}).get("guarantees", ()):
-            _state(self._tracker, guarantee["observer"], guarantee, len(public.get("rounds", ())))
-        for cell in public.get("cells", ()):
+            self._tracker.settings(_settings(shown["scenario"]))
+        for guarantee in shown.get("privacy", {}).get("guarantees", ()):
+            _state(self._tracker, guarantee["observer"], guarantee, len(shown.get("rounds", ())))
+        for cell in shown.get("cells", ()):
             parts = [cell["trust"], cell.get("asked"), cell["epsilon"]]
             label = "/".join(str(part) for part in parts if part is not None)
             accuracy = cell.get("accuracy")
-            if isinstance(accuracy, dict) and accuracy.get("mean") is not None and not self._tested:
+            if isinstance(accuracy, dict) and accuracy.get("mean") is not None:
                 self._tracker.log({f"accuracy/{label}": accuracy["mean"]}, 0)
             for guarantee in cell["guarantees"]:
                 _state(self._tracker, f"{label}/{guarantee['observer']}", guarantee, 0)
         if self._operator:
-            for key in ("seed", "command"):
-                if document.get(key) is not None:
-                    self._tracker.note(OPERATOR + key, str(document[key]))
+            for path in dict.fromkeys([*operator_only(document), *secret_paths(document)]):
+                if values := select(document, path):
+                    value = values if "[]" in path else values[0]
+                    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                    self._tracker.note(OPERATOR + path.replace("[]", ""), text)
 
 
 def _state(tracker: Tracker, key: str, guarantee: Mapping[str, Any], step: int) -> None:
@@ -95,7 +99,7 @@ def check_tracking(name: str | None, operator: bool, resumed: bool) -> None:
         InputError: if a tracker is unknown, not installed, or asked to follow a run from its middle.
     """
     if name is None and operator:
-        raise InputError("--track-operator: only with --track. Name a tracker.")
+        raise InputError("operator: without a tracker nothing is sent. Name one with track.")
     if name is not None and resumed:
         raise InputError("--track with --resume: a tracker follows runs from their start. Leave it out.")
     if name is not None:
@@ -181,7 +185,8 @@ class _Forgiving(Tracker):
 
 def public_settings(scenario: Scenario) -> dict[str, str]:
     """Returns the settings of a training without those of the operator alone, key -> value as text."""
-    return _settings(redact({"scenario": scenario.tables()}, RunDocument.OPERATOR_ONLY)["scenario"])
+    marks = {"operator_only": [*RunDocument.OPERATOR_ONLY]}
+    return _settings(public({"scenario": scenario.tables(), **marks})["scenario"])
 
 
 def _settings(tables: Mapping[str, Any]) -> dict[str, str]:

@@ -212,7 +212,8 @@ def checked(document: dict[str, Any], kind: str) -> None:
     assert dealing["contested"] == ({"1": ["1", "2"]} if kind == "contested" else {})
     assert dealing["missing"] == ([1] if kind == "no_node" else [])
     assert "dealing" not in redact(document, document["operator_only"])
-    assert "Which node served which logical hosts" in render(document)
+    assert "Which node served which logical hosts" in render(document, operator=True)
+    assert "Which node served which logical hosts" not in render(document)
 
 
 @MODS

@@ -12,8 +12,8 @@ import pytest
 
 from fedprivacy.data.source import SourceError
 from fedprivacy.data.table_file import TableSource, file
+from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.errors import ScenarioError
-from fedprivacy.records.run_record import TESTED_NOTE
 from fedprivacy.scenario import Scenario
 from fedprivacy.verification.verify import checked_document
 from scenarios.authoring.import_table import import_table

@@ -113,8 +113,8 @@ def _cells(row: str) -> list[str]:
 
 
 def worded(document: dict[str, Any]) -> Page:
-    """The page of a document without its drawings, which take nearly all the time: its words and tables."""
-    page = page_of(document)
+    """Both pages of a document in one without drawings, which take nearly all the time: words and tables."""
+    page = page_of(document, operator=True)
     sections = [replace(section, blocks=_undrawn(section.blocks)) for section in page.sections]
     page = replace(page, lead=_undrawn(page.lead), sections=sections)
     return Page(html(page, operator_section(document)))

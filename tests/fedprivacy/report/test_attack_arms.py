@@ -222,7 +222,7 @@ def test_a_seat_without_a_bound_is_said_to_have_none_in_the_picture(page) -> Non
 
 
 def test_accuracy_in_training_is_for_the_operator_alone(armed) -> None:
-    private = Page(report.render({**armed, "operator_only": ["arms[].accuracy.train"]}))
+    private = Page(report.render({**armed, "operator_only": ["arms[].accuracy.train"]}, operator=True))
     told = private.text("main", without="operator").replace("\N{NO-BREAK SPACE}", " ")
     assert "99.0 %" in private.text("operator").replace("\N{NO-BREAK SPACE}", " ")  # 95 and 4
     assert "Accuracy in training" in private.text("operator")

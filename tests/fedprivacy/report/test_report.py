@@ -318,7 +318,7 @@ def test_the_sections_stand_in_the_order_in_which_they_are_read(page: Page) -> N
         "reproduce",
     ]
     found = [attributes["id"] for attributes in page.all("section")]
-    assert found == [*(name for name in order if name in found), "operator-only"]
+    assert found == [name for name in order if name in found]
     assert page.html.index('id="answer"') < page.html.index('class="picture"') < page.html.index("<section")
 
 
@@ -393,9 +393,10 @@ def test_measured_errors_that_are_operator_only_stay_apart() -> None:
     document = run_document(3)
     document["privacy"]["candidates"] = [{**one, "measured_error": 0.98765} for one in candidates()]
     document["operator_only"].append("privacy.candidates[].measured_error")
-    shown = Page(report.render(document))
+    shown = worded(document)
     assert "0.987" in shown.text("operator-only")
     assert "0.987" not in shown.text("main", without="operator-only")
+    assert "0.987" not in report.render(document)
 
 
 def test_a_comparisons_candidates_stand_at_the_largest_epsilon_and_folded_at_every() -> None:
@@ -472,7 +473,7 @@ def test_settings_stand_beside_each_other_by_trust_model(compared: Page) -> None
 
 def test_settings_say_what_all_arms_share(compared: Page) -> None:
     text = compared.text("settings")
-    assert "Data set name digits; partition one-per-example; seed 0 Clients 1,437 Public part none" in text
+    assert "Data set name digits; partition one-per-example Clients 1,437 Public part none" in text
     assert "Model name logistic" in text
 
 
@@ -497,14 +498,17 @@ def test_notes_command_and_versions_are_printed_as_they_are(page: Page) -> None:
     assert "torch 2.13.0" in page.text("reproduce")
 
 
-def test_the_command_stands_with_the_seed_that_it_holds_for_the_operator_only(page: Page) -> None:
-    command = r"fedprivacy (run|compare) [a-z-]+ --seed 1"
-    assert re.search(command, page.text("operator-only"))
-    assert "who knows the seed of a simulation knows its noise" in page.text("operator-only")
-    claims = page.text("main", without="operator-only")
-    assert not re.search(command, claims)
-    assert not re.search(r"\bseeds? (=|1)|\bSeed 1", claims.replace("seed = 0", "").replace("seed 0", ""))
-    assert {"href": "#operator-only"} in page.all("a")
+@pytest.mark.parametrize("make", [compare_document, run_document])
+def test_the_command_stands_with_the_seed_that_it_holds_for_the_operator_only(make: Any) -> None:
+    command, merged = r"fedprivacy (run|compare) [a-z-]+ --seed 1", worded(make())
+    assert re.search(command, merged.text("operator-only"))
+    assert "who knows the seed of a simulation knows its noise" in merged.text("operator-only")
+    assert {"href": "#operator-only"} in merged.all("a")
+    shown = Page(report.render(make()))
+    assert not re.search(rf"{command}|\bseeds? (=|\d)|\bSeed \d", shown.html)
+    assert not shown.all("a")
+    assert not shown.text("operator-only")
+    assert "The operator has them in operator.html" in shown.text("reproduce")
 
 
 def test_no_epsilon_is_bare(page: Page) -> None:
@@ -718,21 +722,24 @@ def test_operator_only_fields_stand_in_their_section_alone() -> None:
     document["estimate"] = {"unbiased": False, "share": 0.5, "words": "Half of them are missing."}
     document["operator_only"] = ["performance.clients_per_second"]  # the others are so by nature
     document["performance"]["clients_per_second"] = 765_432.0
-    shown = Page(report.render(document))
+    shown = worded(document)
+    page = report.render(document)
     apart, claims = shown.text("operator-only"), shown.text("main", without="operator-only")
     found = ("987,0", "876,001", "exploded", "label 3 of client 17", "765,432", "late 864,200", "late 43,210")
     for value in (*found, "654,321", "Half of them are missing."):
         assert value in apart
         assert value not in claims
-    assert "outside every claim that this page makes for participants and outsiders" in apart
+        assert value not in page
+    assert "outside every claim that is made for participants and outsiders" in apart
     assert "depend on the participants' data, or give the noise away" in apart
     assert "Clients in the cohort 987,000 987,010 987,019" in apart  # smallest, median, largest
     links = [link for link in shown.all("a") if link["href"] == "#operator-only" and "download" not in link]
     assert len(links) == 4  # to the error, to the command, and in both tables of contents
 
 
-def test_fields_that_other_records_hold_are_named(compared: Page) -> None:
-    assert "Clients in the cohort (rounds[].cohort of the runs)" in compared.text("operator-only")
+def test_fields_that_other_records_hold_are_named() -> None:
+    apart = worded(compare_document()).text("operator-only")
+    assert "Clients in the cohort (rounds[].cohort of the runs)" in apart
 
 
 # --- unfinished documents
@@ -998,7 +1005,7 @@ def test_write_replaces_the_page_as_a_whole(tmp_path: Path) -> None:
     assert report.write(run_document(2), folder) == folder / "report.html"
     path = report.write({**run_document(3), "name": "surrogate \ud800"}, folder)
     assert "after 3 rounds</span>" in path.read_text(encoding="utf-8")
-    assert [file.name for file in folder.iterdir()] == ["report.html"]
+    assert sorted(file.name for file in folder.iterdir()) == ["operator.html", "report.html"]
     with pytest.raises(InputError, match=re.escape(f"{folder}/run.json: schema = 9 is unknown")):
         report.write({"schema": 9}, folder)
     with pytest.raises(InputError, match=re.escape(f"{folder}/run.json: damaged: final is not a table.")):
@@ -1008,12 +1015,12 @@ def test_write_replaces_the_page_as_a_whole(tmp_path: Path) -> None:
 
 def test_write_says_when_it_cannot(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"report\.html: cannot be written"):
+    with pytest.raises(InputError, match=r"operator\.html: cannot be written"):
         report.write(run_document(1), tmp_path / "file")
 
 
-def test_the_package_offers_two_functions() -> None:
-    assert report.__all__ == ["render", "write"]
+def test_the_package_offers_its_two_pages_and_their_functions() -> None:
+    assert report.__all__ == ["OPERATOR", "PUBLIC", "is_written", "render", "write"]
 
 
 # --- in a real browser

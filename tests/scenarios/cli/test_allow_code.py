@@ -97,7 +97,7 @@ def test_the_flag_cannot_be_set_by_the_scenario(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_with_the_flag_a_run_and_its_resumption_take_the_code_of_the_current_folder(folder: Path) -> None:
-    first = json.loads(fedprivacy("run", "mine.toml", "--allow-code", "--json").stdout)
+    first = json.loads(fedprivacy("run", "mine.toml", "--allow-code", "--json", "--operator").stdout)
     assert first["status"] == "finished"
     assert was_run(folder)
     path = Path(first["path"])

@@ -91,10 +91,20 @@ def test_run_prints_a_result_and_its_guarantees_in_words(small: Path, tmp_path: 
 
 
 def test_json_is_the_document_alone(small: Path, tmp_path: Path) -> None:
-    done = fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json", "--seed", "7")
-    document = json.loads(done.stdout)
-    assert (document["kind"], document["seed"]) == ("run", 7)
-    assert document["command"].startswith("fedprivacy run")
+    words = ("run", str(small), "--out", str(tmp_path / "runs"), "--json", "--seed", "7")
+    document = json.loads(fedprivacy(*words).stdout)
+    assert (document["kind"], document["public"]) == ("run", True)
+    assert not {"seed", "command", "noise_key"} & set(document)
+    whole = json.loads(fedprivacy(*words, "--operator").stdout)
+    assert (whole["seed"], "public" in whole) == (7, False)
+    assert whole["command"].startswith("fedprivacy run")
+
+
+def test_operator_is_refused_where_it_changes_nothing() -> None:
+    for words in (("run", "digits"), ("compare", "digits"), ("replay", "white-box"), ("tune", "tuned")):
+        done = fedprivacy(*words, "--operator")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "fedprivacy report RUN --operator" in done.stderr
 
 
 def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> None:
@@ -350,12 +360,13 @@ def test_compare_takes_a_seed(small: Path, tmp_path: Path) -> None:
         "--set",
         only,
         "--json",
+        "--operator",
     )
     assert json.loads(done.stdout)["cells"][0]["seeds"] == [7, 8]
 
 
 def test_a_random_seed_is_in_the_command_that_gives_the_same_again(small: Path, tmp_path: Path) -> None:
-    out = ["--out", str(tmp_path / "runs"), "--json"]
+    out = ["--out", str(tmp_path / "runs"), "--json", "--operator"]
     first = json.loads(fedprivacy("run", str(small), "--seed", "random", *out).stdout)
     assert f"--seed {first['seed']}" in first["command"]
     assert first["scenario"]["seed"] == first["seed"] > 1000
@@ -369,7 +380,11 @@ def test_no_word_at_all_gives_help_and_no_empty_complaint() -> None:
 
 
 def test_a_report_of_a_changed_record_is_refused(small: Path, tmp_path: Path) -> None:
-    document = json.loads(fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json").stdout)
+    printed = json.loads(fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json").stdout)
+    record = Path(printed["path"]) / "run.json"
+    document = json.loads(record.read_text())
+    record.write_text(json.dumps(printed))
+    assert "run.json: a public copy of a record" in fedprivacy("report", printed["path"]).stderr
     document["privacy"]["guarantees"][1]["epsilon"] = 0.001
     (Path(document["path"]) / "run.json").write_text(json.dumps(document))
     done = fedprivacy("report", document["path"])
@@ -437,7 +452,7 @@ def test_statistics_are_computed_again_and_not_resumed(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "statistics cannot be resumed" in refused.stderr
     command = shlex.split(refused.stderr.strip().rpartition("same answers: ")[2])
-    again = json.loads(fedprivacy(*command[1:], "--out", out, "--json", cold=True).stdout)
+    again = json.loads(fedprivacy(*command[1:], "--out", out, "--json", "--operator", cold=True).stdout)
     assert again["queries"][0]["estimate"] == first["queries"][0]["estimate"]
     assert again["noise_key"] == first["noise_key"]
     rendered = fedprivacy("report", str(path))
@@ -448,7 +463,8 @@ def test_new_copies_a_statistics_scenario(tmp_path: Path) -> None:
     done = fedprivacy("new", "mine", "--from", "star-wars-survey", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout == "Wrote mine.toml. Start it with: fedprivacy compare mine.toml\n"
-    ran = fedprivacy("run", "mine.toml", "--set", "data.clients=50", "--seed", "9", "--json", cwd=tmp_path)
+    words = ("run", "mine.toml", "--set", "data.clients=50", "--seed", "9", "--json", "--operator")
+    ran = fedprivacy(*words, cwd=tmp_path)
     document = json.loads(ran.stdout)
     assert (document["name"], document["seed"], document["plan"]["population"]) == ("mine", 9, 50)
 
@@ -469,7 +485,7 @@ def test_a_second_command_on_a_run_is_refused_and_its_report_is_not_held_up(
 @pytest.mark.slow
 def test_a_comparison_that_was_interrupted_goes_on(small: Path, tmp_path: Path) -> None:
     done = fedprivacy(
-        "compare", str(small), "--out", str(tmp_path / "runs"), "--workers", "1", "--json",
+        "compare", str(small), "--out", str(tmp_path / "runs"), "--workers", "1", "--json", "--operator",
         "--set", "compare={epsilons=[2.0], seeds=[1, 2]}",
     )  # fmt: skip
     first = json.loads(done.stdout)
@@ -480,14 +496,15 @@ def test_a_comparison_that_was_interrupted_goes_on(small: Path, tmp_path: Path) 
     wrong = fedprivacy("run", "--resume", str(path))
     assert wrong.returncode == 2
     command = shlex.split(wrong.stderr.strip().rpartition("Resume it with: ")[2])
-    again = json.loads(fedprivacy(*command[1:], "--json").stdout)
+    again = json.loads(fedprivacy(*command[1:], "--json", "--operator").stdout)
     assert [cell["accuracies"] for cell in again["cells"]] == [cell["accuracies"] for cell in first["cells"]]
     assert (again["status"], again["command"]) == ("finished", first["command"])
 
 
 @pytest.mark.slow
 def test_resume_finishes_an_interrupted_run(small: Path, tmp_path: Path) -> None:
-    first = json.loads(fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json").stdout)
+    words = ("run", str(small), "--out", str(tmp_path / "runs"), "--json", "--operator")
+    first = json.loads(fedprivacy(*words).stdout)
     path = Path(first["path"])
     (path / "checkpoint" / "round-000003.safetensors").unlink()
     (path / "run.json").write_text(json.dumps(first | {"status": "running"}))

@@ -57,6 +57,40 @@ def test_list_for_programs_holds_no_seed(work: Path) -> None:
     assert (both.returncode, both.stderr) == (2, "--csv, --json, --page: give one of them.\n")
 
 
+def test_operator_adds_what_only_the_operator_may_see(work: Path, tmp_path: Path) -> None:
+    (row,) = json.loads(
+        command("list", "--json", "--operator", "--filter", "run=first", folder=work).stdout
+    )["runs"]  # fmt: skip
+    assert (row["seed"], row["command"].split()[:3]) == (1, ["fedprivacy", "run", "digits"])
+    assert "operator-only: seed 1, command" in command("list", "--operator", folder=work).stdout
+    page = command("list", "--page", "--operator", folder=work).stdout.strip()
+    assert page == "runs/operator.html"
+    assert "do not pass this page on" in (work / page).read_text()
+    shown = command("diff", "runs/first", "runs/second", "--operator", folder=work).stdout
+    assert "noise_key" in shown
+    assert "noise_key" not in command("diff", "runs/first", "runs/second", folder=work).stdout
+    done = command("export", "runs/first", "--csv", "--operator", "--out", str(tmp_path), folder=work)
+    assert done.returncode == 0
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "first-operator-rounds.csv", "first-operator-values.csv",
+    }  # fmt: skip
+
+
+def test_report_merges_both_pages_into_that_of_the_operator(work: Path) -> None:
+    folder = work / "runs" / "second"
+    apart = (folder / "operator.html").read_text()
+    done = command("report", "runs/second", "--operator", folder=work)
+    assert done.stdout == "runs/second/operator.html\n"
+    merged = (folder / "operator.html").read_text()
+    for text in (apart, merged):
+        assert "do not pass this page on" in text
+        assert "fedprivacy run digits" in text
+    assert ["Who is protected from whom" in text for text in (apart, merged)] == [False, True]
+    assert "fedprivacy run digits" not in (folder / "report.html").read_text()
+    assert command("report", "runs/second", folder=work).stdout == "runs/second/report.html\n"
+    assert (folder / "operator.html").read_text() == apart
+
+
 def test_names_in_records_steer_no_terminal(work: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(work / "runs" / "first", tmp_path / "runs" / "a"))
     document = json.loads((path / "run.json").read_text())

@@ -419,9 +419,9 @@ def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
         assert status.returncode == 0
         assert (json.loads(status.stdout)["online"], json.loads(status.stdout)["whole"]) == (2, True)
 
-        far = ("run", "--engine", "superlink", "--json")
+        far = ("run", "--engine", "superlink", "--json", "--operator")
         code = ("--allow-code", "--set", 'model={name="code",factory="not_there:make"}')
-        near = ("run", "--out", "here", "--json")
+        near = ("run", "--out", "here", "--json", "--operator")
         # Alone and first: Flower's processes read an app while another of them still installs it.
         failed = fedprivacy(*far, "two.toml", *code, cwd=tmp_path)
         silos, central, local, local_here, central_here, silos_here = at_once(

@@ -289,9 +289,13 @@ def test_the_grid_of_defences_is_played_and_heuristics_have_no_epsilon(tmp_path:
             assert (promise["epsilon"] is not None) == holds[promise["observer"]]
             assert promise["epsilon"] is None or (promise["epsilon"] <= 8.0 and promise["delta"] < 1e-2)
     assert arms["none"]["rounds_played"] == [2]
-    page = (Path(document["path"]) / "report.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
-    for printed in ("As printed in the lectures", "80.1 %", "67.6 %", "92.2 %", "51.6 %"):
+    page, operator = (
+        (Path(document["path"]) / name).read_text().replace("\N{NO-BREAK SPACE}", " ")
+        for name in ("report.html", "operator.html")
+    )
+    for printed in ("As printed in the lectures", "80.1 %", "67.6 %", "51.6 %"):
         assert printed in page
+    assert "92.2 %" in operator  # of accuracy in training
     show_replay(document)
     shown = capsys.readouterr().out
     rows = [

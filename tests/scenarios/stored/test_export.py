@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import fedprivacy as fp
+from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.records.run_directory import read_document
-from fedprivacy.records.run_record import TESTED_NOTE
 from scenarios.stored import export as module
 from scenarios.stored import tables
 from scenarios.stored.export import SIMULATED, _csv, cell, export, public_tables

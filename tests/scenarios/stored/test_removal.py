@@ -38,7 +38,10 @@ def test_each_kind_of_result_with_all_that_a_run_makes_is_removed(
         copy = Path(shutil.copytree(path, tmp_path / name))
         tag(copy, ["paper"])
         (copy / "figures").mkdir()
+        (copy / "figures-operator").mkdir()
         for made in (
+            "figures-operator/a.svg",
+            f"{name}-operator-values.parquet",
             "figures/captions.txt",
             "figures/a.svg",
             f"{name}-rounds.csv",

@@ -110,7 +110,7 @@ def test_a_run_that_breaks_off_closes_the_tracker(scenario, tmp_path, monkeypatc
 def test_wrong_options_name_the_remedy() -> None:
     with pytest.raises(InputError, match="--track nothing: no such tracker"):
         check_tracking("nothing", False, False)
-    with pytest.raises(InputError, match="only with --track"):
+    with pytest.raises(InputError, match="without a tracker nothing is sent"):
         check_tracking(None, True, False)
     with pytest.raises(InputError, match="--track with --resume"):
         check_tracking("tensorboard", False, True)
