@@ -5,6 +5,7 @@ Heavy imports happen inside the commands, so that help is instant.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,7 @@ from scenarios.cli.options import (
     Seed,
     Set,
     Source,
+    Verbose,
     complete,
     complete_attack,
     complete_run,
@@ -49,6 +51,7 @@ def replay(
     ] = None,
     out: Out = None,
     resume: Again = None,
+    verbose: Verbose = False,
     json_: Json = False,
 ) -> None:
     """Run membership attacks on a federated run, beside the bound that its guarantee gives.
@@ -89,7 +92,7 @@ def replay(
             command=reproducing_command(first),
             on_attack=on_attack,
         )
-    print_result(document, json_, show_replay)
+    print_result(document, json_, partial(show_replay, verbose=verbose))
 
 
 def risk(
@@ -129,6 +132,7 @@ def audit(
     out: Out = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 where a claim is refuted.")] = False,
     allow_code: AllowCode = False,
+    verbose: Verbose = False,
     json_: Json = False,
 ) -> None:
     """Test the epsilon that a scenario claims against a lower bound and an estimate from canary clients.
@@ -171,6 +175,6 @@ def audit(
             command=reproducing_command(chosen),
             on_run=on_run,
         )
-    print_result(document, json_, show_audit)
+    print_result(document, json_, partial(show_audit, verbose=verbose))
     if strict and document["refuted"]:
         raise typer.Exit(1)

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedprivacy.io.console import Terminal
+from scenarios.cli.brief import observer_lines, terms_line
 
 if TYPE_CHECKING:  # the command starts without what only a result takes
     from fedprivacy.documents.comparison import Cell, CompareDocument
@@ -68,8 +69,8 @@ def job_progress() -> Iterator[Callable[[str, int, int], None]]:
         yield on_run
 
 
-def show_run(document: Mapping[str, Any]) -> None:
-    """Prints the result of a run: accuracy, the guarantee for every observer, the path of the report."""
+def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
+    """Prints the result of a run in at most six lines; `verbose`: with every assumption."""
     from fedprivacy.documents.kinds import read_whole
     from fedprivacy.documents.run import Final, RunDocument
 
@@ -78,6 +79,14 @@ def show_run(document: Mapping[str, Any]) -> None:
     quality = f"accuracy {_number(final.accuracy)}, loss {_number(final.loss)}"
     plural = "" if rounds == 1 else "s"
     text = f": {quality} after {rounds} round{plural} ({run.cost})"
+    if not verbose:
+        brief_faults = f"; operator-only: {missing}" if (missing := _missing(run)) else ""
+        console.print(Text.assemble((run.name, "bold"), text + brief_faults))
+        for line in observer_lines(run.privacy.guarantees):
+            console.print(line)
+        console.print(terms_line(run.privacy.guarantees))
+        console.print(f"report: {run.path}/report.html")
+        return
     console.print(Text.assemble((run.name, "bold"), text))
     for guarantee in run.privacy.guarantees:
         console.print(f"- {guarantee.words}")
@@ -115,7 +124,7 @@ def _number(value: float | None) -> str:
     return "not a finite number" if value is None else f"{value:.3f}"
 
 
-def show_comparison(document: Mapping[str, Any]) -> None:
+def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the table of a comparison, its finding, and the path of the report."""
     from fedprivacy.documents.comparison import CompareDocument
     from fedprivacy.documents.kinds import read_whole
@@ -210,23 +219,6 @@ def caution(comparison: CompareDocument) -> str:
         f"adjacency {privacy['adjacency']}. Equal epsilon is not equal observer: local holds against the "
         f"server itself, central only against participants and outsiders, behind a trusted server.{promise}"
     )
-
-
-def show_scenarios(document: Mapping[str, Any]) -> None:
-    """Prints the ready scenarios, one a row: purpose, duration, requirements."""
-    table = Table("scenario", "takes", "clients", show_lines=True)
-    table.add_column("what it is for", overflow="fold")  # a path is never cropped
-    for entry in document["scenarios"]:
-        lines = [entry["purpose"], entry["command"]]
-        if not entry["data_is_here"]:
-            lines.append(f"Needs {entry['data']}, which is not here: --set data.path=FILE says where it is.")
-        if entry["problem"]:
-            lines.append(f"Its data cannot be used: {entry['problem']}")
-        clients = "-" if entry["clients"] is None else f"{entry['clients']:,}"
-        table.add_row(entry["name"], entry["duration"], clients, "\n".join(lines))
-    console = Terminal()
-    console.print(table)
-    console.print("A file of your own to change: fedprivacy new NAME --from SCENARIO", soft_wrap=True)
 
 
 def show_budget(document: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from scenarios.cli.options import (
     Set,
     Track,
     TrackOperator,
+    Verbose,
     complete_run,
 )
 from scenarios.cli.output import Json, print_result
@@ -66,6 +68,7 @@ def run(
     track: Track = None,
     track_operator: TrackOperator = False,
     allow_code: AllowCode = False,
+    verbose: Verbose = False,
     json_: Json = False,
 ) -> None:
     """Launch a simulation and write its record and report.
@@ -105,7 +108,7 @@ def run(
     kind = kind_of(requested)
     assert isinstance(kind, RunKind)  # other kinds belong to another command and were refused
     if resume is not None:
-        print_result(kind.resume(resume, requested, options), json_, kind.show)
+        print_result(kind.resume(resume, requested, options), json_, partial(kind.show, verbose=verbose))
         return
     kind.check(requested, options)
     if remote:
@@ -132,4 +135,4 @@ def run(
         else:
             document = kind.run(requested, options, on_event)
         tracked.result(document)
-    print_result(document, json_, kind.show)
+    print_result(document, json_, partial(kind.show, verbose=verbose))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from scenarios.cli.options import RUNS, Again, AllowCode, OptionalSource, Out, Seed, Set
+from scenarios.cli.options import RUNS, Again, AllowCode, OptionalSource, Out, Seed, Set, Verbose
 from scenarios.cli.output import Json, print_result
 
 
@@ -20,6 +21,7 @@ def tune(
     out: Out = None,
     resume: Again = None,
     allow_code: AllowCode = False,
+    verbose: Verbose = False,
     json_: Json = False,
 ) -> None:
     """Choose settings of a scenario, and report what the choice costs beside the naive way.
@@ -70,4 +72,4 @@ def tune(
             command=reproducing_command(first),
             on_run=on_run,
         )
-    print_result(document, json_, show_tune)
+    print_result(document, json_, partial(show_tune, verbose=verbose))

@@ -34,8 +34,8 @@ class EstimatesKind(RunKind):
 
         return fit(scenario, options.out, command=options.command, on_cell=on_event, engine=options.engine)
 
-    def show(self, document: Mapping[str, Any]) -> None:
+    def show(self, document: Mapping[str, Any], verbose: bool = False) -> None:
         """Prints excess losses and guarantees."""
         from scenarios.cli.display_estimates import show_estimates
 
-        show_estimates(document)
+        show_estimates(document, verbose)

@@ -34,11 +34,11 @@ class StatisticsKind(RunKind, ComparisonKind):
 
         return statistics_run.ask(scenario, options.out, command=options.command, on_query=on_event)
 
-    def show(self, document: Mapping[str, Any]) -> None:
+    def show(self, document: Mapping[str, Any], verbose: bool = False) -> None:
         """Prints estimates and guarantees."""
         from scenarios.cli.display_statistics import show_statistics
 
-        show_statistics(document)
+        show_statistics(document, verbose)
 
     def seeds(self, scenario: Statistics) -> int:
         """Returns `compare.repeats`."""

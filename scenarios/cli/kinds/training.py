@@ -49,11 +49,11 @@ class TrainingKind(RunKind, ComparisonKind):
                 path, allow_code=options.allow_code, on_round=on_round, engine=options.engine
             )
 
-    def show(self, document: Mapping[str, Any]) -> None:
+    def show(self, document: Mapping[str, Any], verbose: bool = False) -> None:
         """Prints accuracy and guarantees."""
         from scenarios.cli.display import show_run
 
-        show_run(document)
+        show_run(document, verbose)
 
     def seeds(self, scenario: Scenario) -> int:
         """Returns the length of `compare.seeds`."""
