@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
 from fedprivacy.guarantees.statement import Guarantee, printed
 
+Row = TypeVar("Row")
 _NOISE = {
     "central": "by the server's noise",
     "local": "by each client's own noise",
@@ -17,6 +19,7 @@ _WHY_NOT: dict[Assume | None, str] = {
     Assume.CLIPPED_ALONE: "clipping alone, nobody adds noise",
     Assume.SERVER_READS: "its process read the records",
 }
+MOST_ROWS, FEW_ROWS = 30, 10  # of a table of more than 30 rows the first 10 are printed
 _LONGEST = 60  # characters of a reason
 ASSUMPTIONS = "Assumptions: --verbose or the page."
 
@@ -30,6 +33,13 @@ def terms_line(guarantees: Sequence[Guarantee]) -> str:
     """Returns the terms that all epsilons share, and where the assumptions are."""
     shared = {_terms(guarantee) for guarantee in guarantees if guarantee.holds}
     return f"Each epsilon: {shared.pop()}. {ASSUMPTIONS}" if len(shared) == 1 else ASSUMPTIONS
+
+
+def shortened(rows: Sequence[Row], verbose: bool) -> tuple[Sequence[Row], str]:
+    """Returns the rows of a table to print, and a line about those left out; empty if none are."""
+    if verbose or len(rows) <= MOST_ROWS:
+        return rows, ""
+    return rows[:FEW_ROWS], f"{len(rows) - FEW_ROWS:,} more rows: --verbose, the page, or --json"
 
 
 def _stated(guarantee: Guarantee, among: Sequence[Guarantee]) -> str:

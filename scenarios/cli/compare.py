@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -17,6 +18,7 @@ from scenarios.cli.options import (
     Set,
     Track,
     TrackOperator,
+    Verbose,
 )
 from scenarios.cli.output import Json, print_result
 
@@ -34,6 +36,7 @@ def compare(
     track: Track = None,
     track_operator: TrackOperator = False,
     allow_code: AllowCode = False,
+    verbose: Verbose = False,
     json_: Json = False,
 ) -> None:
     """Compare local, central and no privacy over units, epsilons and seeds.
@@ -84,4 +87,4 @@ def compare(
             on_run=on_run,
         )
         tracked.result(document)
-    print_result(document, json_, kind.show_comparison)
+    print_result(document, json_, partial(kind.show_comparison, verbose=verbose))

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedprivacy.io.console import Terminal
-from scenarios.cli.brief import observer_lines, terms_line
+from scenarios.cli.brief import observer_lines, shortened, terms_line
 
 if TYPE_CHECKING:  # the command starts without what only a result takes
     from fedprivacy.documents.comparison import Cell, CompareDocument
@@ -131,6 +131,9 @@ def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
     from fedprivacy.mechanisms.registry import title
 
     console, comparison = Terminal(), read_whole(CompareDocument, document)
+    plain = Terminal(soft_wrap=True)
+    plain.print(comparison.finding)
+    cells, rest = shortened(comparison.cells, verbose)
     then = ", " if console.width >= WIDE else ",\n"
     several = len(_units(comparison)) > 1
     table = Table()
@@ -138,7 +141,7 @@ def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
         table.add_column(name, no_wrap=True)
     table.add_column("mechanism and noise")
     table.add_column("rounds", justify="right", no_wrap=True)
-    for cell in comparison.cells:
+    for cell in cells:
         accuracy = cell.accuracy
         bounds = "one seed" if accuracy.low is None else f"{accuracy.low:.3f} - {accuracy.high:.3f}"
         table.add_row(
@@ -150,11 +153,12 @@ def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
             str(cell.rounds),
         )
     console.print(table)
-    plain = Terminal(soft_wrap=True)
+    if rest:
+        plain.print(rest)
     for line in [*optional(comparison), *varied(comparison)]:
         plain.print(line)
-    plain.print(NOISE)
-    plain.print(comparison.finding)
+    if verbose:
+        plain.print(NOISE)
     plain.print(caution(comparison))
     plain.print(comparison.cost)
     plain.print(f"report: {comparison.path}/report.html")

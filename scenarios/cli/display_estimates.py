@@ -15,10 +15,8 @@ from fedprivacy.io.console import Terminal
 from fedprivacy.io.escape import first_line
 from fedprivacy.report.words import direction
 from fedprivacy.scenario.erm import ErmScenario
-from scenarios.cli.brief import ASSUMPTIONS
+from scenarios.cli.brief import ASSUMPTIONS, shortened
 from scenarios.cli.display import Event, live
-
-MOST_ROWS, FEW_ROWS = 30, 10  # a table of more than 30 rows is cut to the first 10
 
 
 @contextmanager
@@ -43,12 +41,12 @@ def show_estimates(document: Mapping[str, Any], verbose: bool = False) -> None:
         table.add_column(name, overflow="fold")
     if study.finding and not verbose:
         plain.print(study.finding)
-    cells = study.cells if verbose or len(study.cells) <= MOST_ROWS else study.cells[:FEW_ROWS]
+    cells, rest = shortened(study.cells, verbose)
     for cell in cells:
         table.add_row(*_row(cell))
     console.print(table)
-    if len(cells) < len(study.cells):
-        plain.print(f"{len(study.cells) - len(cells):,} more rows: --verbose, the page, or --json")
+    if rest:
+        plain.print(rest)
     for slope in study.slopes:
         over, way = "n" if slope.over == "records" else "epsilon", direction(slope.slope)
         plain.print(f"{slope.approach}: excess {way} as {over}^{slope.slope:.2f}")

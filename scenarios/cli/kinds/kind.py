@@ -142,5 +142,5 @@ class ComparisonKind(Kind, ABC):
         """Compares in a new directory under `out`, or resumes, and returns the result document."""
 
     @abstractmethod
-    def show_comparison(self, document: Mapping[str, Any]) -> None:
+    def show_comparison(self, document: Mapping[str, Any], verbose: bool = False) -> None:
         """Prints the result document of a comparison for people."""

@@ -64,8 +64,8 @@ class StatisticsKind(RunKind, ComparisonKind):
 
         return compare(scenario, out, workers=workers, resume=resume, command=command, on_run=on_run)
 
-    def show_comparison(self, document: Mapping[str, Any]) -> None:
+    def show_comparison(self, document: Mapping[str, Any], verbose: bool = False) -> None:
         """Prints the error of each cell."""
         from scenarios.cli.display_statistics import show_statistics_comparison
 
-        show_statistics_comparison(document)
+        show_statistics_comparison(document, verbose)

@@ -88,8 +88,8 @@ class TrainingKind(RunKind, ComparisonKind):
             on_run=on_run,
         )
 
-    def show_comparison(self, document: Mapping[str, Any]) -> None:
+    def show_comparison(self, document: Mapping[str, Any], verbose: bool = False) -> None:
         """Prints the accuracy of each cell."""
         from scenarios.cli.display import show_comparison
 
-        show_comparison(document)
+        show_comparison(document, verbose)

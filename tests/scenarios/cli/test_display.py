@@ -36,7 +36,7 @@ def comparison() -> dict[str, Any]:
 
 
 def test_a_cell_of_a_comparison_takes_two_lines_at_most(capsys: pytest.CaptureFixture[str]) -> None:
-    show_comparison(comparison())
+    show_comparison(comparison(), verbose=True)
     shown = capsys.readouterr().out
     rows = [line for line in shown.splitlines() if line.startswith("│")]
     assert len(rows) == 6
@@ -140,3 +140,18 @@ def test_a_comparison_of_statistics_says_where_not_all_was_reported(
 ) -> None:
     show_statistics_comparison(comparison_of_statistics(0.625))
     assert capsys.readouterr().out.count("(62.5 % released)") == 3
+
+
+def test_the_finding_comes_first_and_a_long_table_is_cut_with_its_remainder_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for document, show in (
+        (comparison(), show_comparison), (comparison_of_statistics(), show_statistics_comparison),
+    ):  # fmt: skip
+        document["cells"] *= 11
+        show(document)
+        shown = capsys.readouterr().out
+        assert shown.startswith("Found.")
+        assert "23 more rows: --verbose, the page, or --json" in shown
+        show(document, verbose=True)
+        assert "more rows" not in capsys.readouterr().out
