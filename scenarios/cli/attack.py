@@ -26,6 +26,7 @@ from scenarios.cli.options import (
     complete_run,
 )
 from scenarios.cli.output import Json, print_result
+from scenarios.cli.waiting import waiting
 
 
 def replay(
@@ -80,7 +81,8 @@ def replay(
         assert scenario is not None
         requested, stored = attack_scenario(scenario, set_, attack, first)
         check_out(out or RUNS)
-    from scenarios.attacks.replay import replay as run_attacks
+    with waiting("loading PyTorch and Flower"):
+        from scenarios.attacks.replay import replay as run_attacks
 
     with job_progress() as on_attack:
         document = run_attacks(
@@ -161,7 +163,8 @@ def audit(
     check_unit(requested.privacy.unit, scenario)
     check_out(out or RUNS)
     permit(requested.model, allow_code)
-    from scenarios.experiments.audit import audit as run_audit
+    with waiting("loading PyTorch and Flower"):
+        from scenarios.experiments.audit import audit as run_audit
 
     with job_progress() as on_run:
         document = run_audit(

@@ -47,7 +47,7 @@ def live() -> Progress:
 def round_progress(rounds: int) -> Iterator[Callable[[Event], None]]:
     """Shows the rounds of a run; quiet where stderr is not a terminal."""
     with live() as progress:
-        task = progress.add_task("preparing", total=rounds)
+        task = progress.add_task("loading PyTorch, calibrating the noise", total=rounds)
 
         def on_round(event: Event) -> None:
             accuracy = event["accuracy"]
@@ -61,7 +61,7 @@ def round_progress(rounds: int) -> Iterator[Callable[[Event], None]]:
 def job_progress() -> Iterator[Callable[[str, int, int], None]]:
     """Shows the runs of a job of many; quiet where stderr is not a terminal."""
     with live() as progress:
-        task = progress.add_task("calibrating", total=None)
+        task = progress.add_task("calibrating the noise", total=None)
 
         def on_run(label: str, done: int, total: int) -> None:
             progress.update(task, completed=done, total=total, description=f"ran {label}")

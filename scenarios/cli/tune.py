@@ -9,6 +9,7 @@ import typer
 
 from scenarios.cli.options import RUNS, Again, AllowCode, OptionalSource, Out, Seed, Set, Verbose
 from scenarios.cli.output import Json, print_result
+from scenarios.cli.waiting import waiting
 
 
 def tune(
@@ -60,7 +61,8 @@ def tune(
             f"{where}: has no [tune]. `fedprivacy new mine --from tuned` writes a scenario with one."
         )
     permit(requested.model, allow_code)
-    from scenarios.experiments.tuning import tune as choose_settings
+    with waiting("loading PyTorch and Flower"):
+        from scenarios.experiments.tuning import tune as choose_settings
 
     with job_progress() as on_run:
         document = choose_settings(
