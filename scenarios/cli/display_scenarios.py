@@ -63,5 +63,5 @@ def phrase(text: str, width: int) -> str:
 
 def _time(duration: str) -> str:
     """Returns the time alone, as `2 min` of `2 minutes on 2 cores`."""
-    found = _TIME.match(duration)
-    return " ".join(found.groups()) if found else duration[:6]
+    match = _TIME.match(duration)
+    return " ".join(match.groups()) if match else duration[:6]

@@ -90,6 +90,13 @@ def test_run_prints_a_result_and_its_guarantees_in_words(small: Path, tmp_path: 
     assert done.stderr == ""
 
 
+def test_a_run_ends_in_six_lines_of_at_most_90_words(tmp_path: Path) -> None:
+    done = fedprivacy("run", "digits", "--set", "server.rounds=1", "--out", str(tmp_path / "runs"))
+    assert len(done.stdout.splitlines()) <= 6
+    assert len(done.stdout.split()) <= 90
+    assert "delta = 1e-05, unit client, replace-one. Assumptions: --verbose" in done.stdout
+
+
 def test_json_is_the_document_alone(small: Path, tmp_path: Path) -> None:
     done = fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json", "--seed", "7")
     document = json.loads(done.stdout)
