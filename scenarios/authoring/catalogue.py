@@ -13,6 +13,9 @@ from typing import Any
 
 from fedprivacy.errors import InputError
 
+# In the order of the list.
+GROUPS = ("train and compare", "statistics", "attacks", "records", "estimates", "data you bring")
+
 
 def ready() -> dict[str, Path]:
     """Returns name -> file of each ready scenario, in the order of the names."""
@@ -39,12 +42,29 @@ def find(name_or_path: str) -> Path:
             return Path(name_or_path)
     except (OSError, ValueError):  # a name too long for a path, or with a null byte
         pass
-    near = difflib.get_close_matches(Path(name_or_path).stem.lower(), known, n=1)
-    guess = f" Did you mean {near[0]}?" if near else ""
     raise InputError(
-        f"{name_or_path[:200]!r}: no ready scenario and no file.{guess} "
+        f"{name_or_path[:200]!r}: no ready scenario and no file.{_guess(name_or_path)} "
         f"Ready: {', '.join(known)}. Or give the path of a .toml file."
     )
+
+
+def ready_file(name: str) -> Path:
+    """Returns the file of a ready scenario.
+
+    Raises:
+        InputError: There is none of this name.
+    """
+    known = ready()
+    if name not in known:
+        raise InputError(
+            f"{name[:200]!r}: no ready scenario.{_guess(name)} `fedprivacy scenarios` lists all of them."
+        )
+    return known[name]
+
+
+def _guess(name: str) -> str:
+    near = difflib.get_close_matches(Path(name).stem.lower(), ready(), n=1)
+    return f" Did you mean {near[0]}?" if near else ""
 
 
 def complete(incomplete: str) -> list[str]:
@@ -88,6 +108,8 @@ def describe(name: str, file: Path) -> dict[str, Any]:
         problem = str(error) if here else None
     return {
         "name": name,
+        "group": group_of(tables),
+        "file": str(file),
         "purpose": first_sentence(tables["description"]),
         "description": tables["description"],
         "duration": tables["duration"],
@@ -97,6 +119,20 @@ def describe(name: str, file: Path) -> dict[str, Any]:
         "data_is_here": here,
         "problem": problem,
     }
+
+
+def group_of(tables: Mapping[str, Any]) -> str:
+    """Returns the one of `GROUPS` that a scenario is listed under, by its sections.
+
+    >>> group_of({"data": {"name": "survey"}, "queries": {}})
+    'statistics'
+    """
+    if "path" in tables["data"]:
+        return "data you bring"
+    for section, group in (("queries", "statistics"), ("attacks", "attacks"), ("objective", "estimates")):
+        if section in tables:
+            return group
+    return "records" if tables["privacy"].get("unit") == "example" else "train and compare"
 
 
 def start_command(tables: Mapping[str, Any]) -> str:

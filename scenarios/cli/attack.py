@@ -5,6 +5,7 @@ Heavy imports happen inside the commands, so that help is instant.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -19,11 +20,13 @@ from scenarios.cli.options import (
     Seed,
     Set,
     Source,
+    Verbose,
     complete,
     complete_attack,
     complete_run,
 )
 from scenarios.cli.output import Json, Operator, check_operator, print_result
+from scenarios.cli.waiting import waiting
 
 
 def replay(
@@ -49,6 +52,7 @@ def replay(
     ] = None,
     out: Out = None,
     resume: Again = None,
+    verbose: Verbose = False,
     json_: Json = False,
     operator: Operator = False,
 ) -> None:
@@ -79,7 +83,8 @@ def replay(
         assert scenario is not None
         requested, stored = attack_scenario(scenario, set_, attack, first)
         check_out(out or RUNS)
-    from scenarios.attacks.replay import replay as run_attacks
+    with waiting("loading PyTorch and Flower"):
+        from scenarios.attacks.replay import replay as run_attacks
 
     with job_progress() as on_attack:
         document = run_attacks(
@@ -91,7 +96,7 @@ def replay(
             command=reproducing_command(first),
             on_attack=on_attack,
         )
-    print_result(document, json_, show_replay, operator)
+    print_result(document, json_, partial(show_replay, verbose=verbose), operator)
 
 
 def risk(
@@ -135,6 +140,7 @@ def audit(
     out: Out = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 where a claim is refuted.")] = False,
     allow_code: AllowCode = False,
+    verbose: Verbose = False,
     json_: Json = False,
     operator: Operator = False,
 ) -> None:
@@ -166,7 +172,8 @@ def audit(
     check_unit(requested.privacy.unit, scenario)
     check_out(out or RUNS)
     permit(requested.model, allow_code)
-    from scenarios.experiments.audit import audit as run_audit
+    with waiting("loading PyTorch and Flower"):
+        from scenarios.experiments.audit import audit as run_audit
 
     with job_progress() as on_run:
         document = run_audit(
@@ -180,6 +187,6 @@ def audit(
             command=reproducing_command(chosen),
             on_run=on_run,
         )
-    print_result(document, json_, show_audit, operator)
+    print_result(document, json_, partial(show_audit, verbose=verbose), operator)
     if strict and document["refuted"]:
         raise typer.Exit(1)

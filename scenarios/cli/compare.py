@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -16,6 +17,7 @@ from scenarios.cli.options import (
     Seed,
     Set,
     Track,
+    Verbose,
 )
 from scenarios.cli.output import Json, Operator, check_operator, print_result
 
@@ -32,6 +34,7 @@ def compare(
     resume: Again = None,
     track: Track = None,
     allow_code: AllowCode = False,
+    verbose: Verbose = False,
     json_: Json = False,
     operator: Operator = False,
 ) -> None:
@@ -84,4 +87,4 @@ def compare(
             on_run=on_run,
         )
         tracked.result(document)
-    print_result(document, json_, kind.show_comparison, operator)
+    print_result(document, json_, partial(kind.show_comparison, verbose=verbose), operator)

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedprivacy.io.console import Terminal
+from scenarios.cli.brief import observer_lines, shortened, terms_line
 from scenarios.cli.display_limits import lines_of_comparison, lines_of_run
 
 if TYPE_CHECKING:  # the command starts without what only a result takes
@@ -47,7 +48,7 @@ def live() -> Progress:
 def round_progress(rounds: int) -> Iterator[Callable[[Event], None]]:
     """Shows the rounds of a run; quiet where stderr is not a terminal."""
     with live() as progress:
-        task = progress.add_task("preparing", total=rounds)
+        task = progress.add_task("loading PyTorch, calibrating the noise", total=rounds)
 
         def on_round(event: Event) -> None:
             accuracy = event["accuracy"]
@@ -61,7 +62,7 @@ def round_progress(rounds: int) -> Iterator[Callable[[Event], None]]:
 def job_progress() -> Iterator[Callable[[str, int, int], None]]:
     """Shows the runs of a job of many; quiet where stderr is not a terminal."""
     with live() as progress:
-        task = progress.add_task("calibrating", total=None)
+        task = progress.add_task("calibrating the noise", total=None)
 
         def on_run(label: str, done: int, total: int) -> None:
             progress.update(task, completed=done, total=total, description=f"ran {label}")
@@ -69,8 +70,8 @@ def job_progress() -> Iterator[Callable[[str, int, int], None]]:
         yield on_run
 
 
-def show_run(document: Mapping[str, Any]) -> None:
-    """Prints the result of a run: accuracy, the guarantee for every observer, the path of the report."""
+def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
+    """Prints the result of a run in at most six lines; `verbose`: with every assumption."""
     from fedprivacy.documents.kinds import read_whole
     from fedprivacy.documents.run import Final, RunDocument
 
@@ -79,6 +80,14 @@ def show_run(document: Mapping[str, Any]) -> None:
     quality = f"accuracy {_number(final.accuracy)}, loss {_number(final.loss)}"
     plural = "" if rounds == 1 else "s"
     text = f": {quality} after {rounds} round{plural} ({run.cost})"
+    if not verbose:
+        brief_faults = f"; operator-only: {missing}" if (missing := _missing(run)) else ""
+        console.print(Text.assemble((run.name, "bold"), text + brief_faults))
+        for line in observer_lines(run.privacy.guarantees):
+            console.print(line)
+        console.print(terms_line(run.privacy.guarantees))
+        console.print(f"report: {run.path}/report.html")
+        return
     console.print(Text.assemble((run.name, "bold"), text))
     for guarantee in run.privacy.guarantees:
         console.print(f"- {guarantee.words}")
@@ -118,13 +127,16 @@ def _number(value: float | None) -> str:
     return "not a finite number" if value is None else f"{value:.3f}"
 
 
-def show_comparison(document: Mapping[str, Any]) -> None:
+def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the table of a comparison, its finding, and the path of the report."""
     from fedprivacy.documents.comparison import CompareDocument
     from fedprivacy.documents.kinds import read_whole
     from fedprivacy.mechanisms.registry import title
 
     console, comparison = Terminal(), read_whole(CompareDocument, document)
+    plain = Terminal(soft_wrap=True)
+    plain.print(comparison.finding)
+    cells, rest = shortened(comparison.cells, verbose)
     then = ", " if console.width >= WIDE else ",\n"
     several = len(_units(comparison)) > 1
     table = Table()
@@ -132,7 +144,7 @@ def show_comparison(document: Mapping[str, Any]) -> None:
         table.add_column(name, no_wrap=True)
     table.add_column("mechanism and noise")
     table.add_column("rounds", justify="right", no_wrap=True)
-    for cell in comparison.cells:
+    for cell in cells:
         accuracy = cell.accuracy
         bounds = "one seed" if accuracy.low is None else f"{accuracy.low:.3f} - {accuracy.high:.3f}"
         table.add_row(
@@ -144,11 +156,12 @@ def show_comparison(document: Mapping[str, Any]) -> None:
             str(cell.rounds),
         )
     console.print(table)
-    plain = Terminal(soft_wrap=True)
+    if rest:
+        plain.print(rest)
     for line in [*lines_of_comparison(comparison), *optional(comparison), *varied(comparison)]:
         plain.print(line)
-    plain.print(NOISE)
-    plain.print(comparison.finding)
+    if verbose:
+        plain.print(NOISE)
     plain.print(caution(comparison))
     plain.print(comparison.cost)
     plain.print(f"report: {comparison.path}/report.html")
@@ -213,23 +226,6 @@ def caution(comparison: CompareDocument) -> str:
         f"adjacency {privacy['adjacency']}. Equal epsilon is not equal observer: local holds against the "
         f"server itself, central only against participants and outsiders, behind a trusted server.{promise}"
     )
-
-
-def show_scenarios(document: Mapping[str, Any]) -> None:
-    """Prints the ready scenarios, one a row: purpose, duration, requirements."""
-    table = Table("scenario", "takes", "clients", show_lines=True)
-    table.add_column("what it is for", overflow="fold")  # a path is never cropped
-    for entry in document["scenarios"]:
-        lines = [entry["purpose"], entry["command"]]
-        if not entry["data_is_here"]:
-            lines.append(f"Needs {entry['data']}, which is not here: --set data.path=FILE says where it is.")
-        if entry["problem"]:
-            lines.append(f"Its data cannot be used: {entry['problem']}")
-        clients = "-" if entry["clients"] is None else f"{entry['clients']:,}"
-        table.add_row(entry["name"], entry["duration"], clients, "\n".join(lines))
-    console = Terminal()
-    console.print(table)
-    console.print("A file of your own to change: fedprivacy new NAME --from SCENARIO", soft_wrap=True)
 
 
 def show_budget(document: Mapping[str, Any]) -> None:

@@ -14,9 +14,10 @@ from fedprivacy.io.console import Terminal
 from fedprivacy.report.attacks import arms, figures, finding, headline, levels, released, strongest
 from fedprivacy.report.blocks import Entry
 from fedprivacy.report.words import accuracy
+from scenarios.cli.brief import ASSUMPTIONS
 
 
-def show_replay(document: Mapping[str, Any]) -> None:
+def show_replay(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints attacks with intervals and bounds, finding and verdict, and the guarantee at every seat."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
     result = read(document)
@@ -27,9 +28,11 @@ def show_replay(document: Mapping[str, Any]) -> None:
         _show_attacks(console, plain, result)
     if result.judged:
         plain.print(result.judged.words)
-    if not result.arms:  # whose many guarantees the report says in words
+    if verbose and not result.arms:  # whose many guarantees the report says in words
         for words in dict.fromkeys(attack["guarantee"]["words"] for attack in document["attacks"]):
             plain.print(f"- {words}")
+    if not verbose:
+        plain.print(ASSUMPTIONS)
     lost = sum(attack["targets_lost"] for attack in document["attacks"])
     if lost:
         plain.print(f"{lost:,} targets were lost: the victim refused to answer any more")

@@ -11,9 +11,10 @@ from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.documents.kinds import read_as
 from fedprivacy.io.console import Terminal
 from fedprivacy.report import audit
+from scenarios.cli.brief import terms_line
 
 
-def show_audit(document: Mapping[str, Any]) -> None:
+def show_audit(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the table of all observers, the verdict on each claim, and what was audited."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
     result = read_as(AuditDocument, document)
@@ -25,9 +26,12 @@ def show_audit(document: Mapping[str, Any]) -> None:
     console.print(table)
     for observer in result.observers:
         plain.print(f"- {observer.observer}: {observer.verdict.words}")
-    plain.print(result.audited.words)
-    for observer in result.observers:
-        plain.print(f"- {observer.guarantee.words}")
+    if verbose:
+        plain.print(result.audited.words)
+        for observer in result.observers:
+            plain.print(f"- {observer.guarantee.words}")
+    else:
+        plain.print(terms_line([observer.guarantee for observer in result.observers]))
     performance = document["performance"]
     plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
     plain.print(f"report: {document['path']}/report.html")

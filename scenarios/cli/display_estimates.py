@@ -15,6 +15,7 @@ from fedprivacy.io.console import Terminal
 from fedprivacy.io.escape import first_line
 from fedprivacy.report.words import direction
 from fedprivacy.scenario.erm import ErmScenario
+from scenarios.cli.brief import ASSUMPTIONS, shortened
 from scenarios.cli.display import Event, live
 
 
@@ -30,7 +31,7 @@ def cell_progress(scenario: ErmScenario) -> Iterator[Callable[[Event], None]]:
         yield on_cell
 
 
-def show_estimates(document: Mapping[str, Any]) -> None:
+def show_estimates(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the excess loss, slope and guarantee of each approach, and the path of the report."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
     study = read_whole(EstimatesDocument, document)
@@ -38,22 +39,38 @@ def show_estimates(document: Mapping[str, Any]) -> None:
     heads = ("approach", "records", "epsilon", "delta", "excess (simulation only)", "95 %", "bound")
     for name in heads:
         table.add_column(name, overflow="fold")
-    for cell in study.cells:
+    if study.finding and not verbose:
+        plain.print(study.finding)
+    cells, rest = shortened(study.cells, verbose)
+    for cell in cells:
         table.add_row(*_row(cell))
     console.print(table)
+    if rest:
+        plain.print(rest)
     for slope in study.slopes:
         over, way = "n" if slope.over == "records" else "epsilon", direction(slope.slope)
         plain.print(f"{slope.approach}: excess {way} as {over}^{slope.slope:.2f}")
     rows = {cell.approach: guarantee.words for cell in study.cells for guarantee in cell.guarantees}
-    for name, words in rows.items():
+    for name, words in rows.items() if verbose else ():
         plain.print(f"- {name}: {words}")
+    if not verbose:
+        plain.print(f"Each cell holds at its epsilon and delta, {_change(study)}. {ASSUMPTIONS}")
     for cell in study.cells:
         if cell.absent:
             plain.print(absence(cell))
-    if study.finding:
+    if study.finding and verbose:
         plain.print(study.finding)
     plain.print(study.cost)
     plain.print(f"report: {study.path}/report.html")
+
+
+def _change(study: EstimatesDocument) -> str:
+    """Returns the unit and adjacency of the guarantees; where they differ, that each has its own."""
+    changes = {(g.unit, g.adjacency) for cell in study.cells for g in cell.guarantees if g.holds}
+    if len(changes) != 1:
+        return "with a unit and adjacency of its own"
+    [(unit, adjacency)] = changes
+    return f"unit {unit}, {adjacency}"
 
 
 def absence(cell: EstimatesCell) -> str:

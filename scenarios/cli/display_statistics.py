@@ -13,6 +13,7 @@ from fedprivacy.documents.comparison import Figures
 from fedprivacy.documents.kinds import read_whole
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.io.console import Terminal
+from scenarios.cli.brief import observer_lines, shortened, terms_line
 from scenarios.cli.display import Event, live
 
 ROWS = 10  # categories of a query that the terminal shows
@@ -30,7 +31,7 @@ def query_progress(queries: int) -> Iterator[Callable[[Event], None]]:
         yield on_query
 
 
-def show_statistics(document: Mapping[str, Any]) -> None:
+def show_statistics(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints estimates with intervals, the guarantee for every observer, and the path of the report."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
     result = read_whole(StatisticsDocument, document)
@@ -48,9 +49,14 @@ def show_statistics(document: Mapping[str, Any]) -> None:
         if query.score is not None:
             chosen, best = _number(query.score), _number(query.best)
             plain.print(f"{query.name}: {query.scored}: {chosen} of at most {best} (simulation only)")
-    for guarantee in result.privacy.guarantees:
-        plain.print(f"- {guarantee.words}")
-    if result.privacy.shuffled:
+    if verbose:
+        for guarantee in result.privacy.guarantees:
+            plain.print(f"- {guarantee.words}")
+    else:
+        for line in observer_lines(result.privacy.guarantees):
+            plain.print(line)
+        plain.print(terms_line(result.privacy.guarantees))
+    if verbose and result.privacy.shuffled:
         plain.print(f"- {result.privacy.shuffled.words}")
     missing = sum(query.failures + query.refusals for query in result.queries)
     if missing:
@@ -91,27 +97,30 @@ def _share_text(share: float | None) -> str:
     return "" if share is None or share == 1 else f" ({100 * share:.3g} % released)"
 
 
-def show_statistics_comparison(document: Mapping[str, Any]) -> None:
+def show_statistics_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the errors of a comparison, its finding, and the path of the report."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
     comparison = read_whole(StatisticsComparison, document)
+    plain.print(comparison.finding)
+    plain.print("Equal epsilon is not equal observer.")
+    pairs = [(cell, query) for cell in comparison.cells for query in cell.queries]
+    shown, rest = shortened(pairs, verbose)
     table = Table()
     for name in ("trust,\nmechanism", "query"):
         table.add_column(name, overflow="fold")
     for name in ("epsilon", "clients", "mean error\n95 % interval"):
         table.add_column(name, justify="right", no_wrap=True)
-    for cell in comparison.cells:
-        for query in cell.queries:
-            error = query.error or Figures()
-            table.add_row(
-                f"{cell.trust},\n{query.mechanism or 'exact'}",
-                query.name,
-                "none" if cell.epsilon is None else f"{cell.epsilon:g}",
-                f"{cell.clients:,}",
-                f"{_number(error.mean)}{_share_text(query.told)}\n{_interval(error.low, error.high)}",
-            )
+    for cell, query in shown:
+        error = query.error or Figures()
+        table.add_row(
+            f"{cell.trust},\n{query.mechanism or 'exact'}",
+            query.name,
+            "none" if cell.epsilon is None else f"{cell.epsilon:g}",
+            f"{cell.clients:,}",
+            f"{_number(error.mean)}{_share_text(query.told)}\n{_interval(error.low, error.high)}",
+        )
     console.print(table)
-    plain.print(comparison.finding)
-    plain.print("Equal epsilon is not equal observer.")
+    if rest:
+        plain.print(rest)
     plain.print(comparison.cost)
     plain.print(f"report: {comparison.path}/report.html")

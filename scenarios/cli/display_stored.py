@@ -57,12 +57,12 @@ def show_list(document: Mapping[str, Any]) -> None:
         console.print(f"... and {len(rows) - MOST_ROWS:,} more: --filter, --sort, --csv or --json.")
 
 
-def show_result(document: Mapping[str, Any]) -> None:
+def show_result(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints a stored result as the command that made it did."""
     from importlib import import_module
 
     module, function = _DISPLAYS[document["kind"]]
-    getattr(import_module(f"scenarios.cli.{module}"), function)(document)
+    getattr(import_module(f"scenarios.cli.{module}"), function)(document, verbose)
 
 
 def show_difference(document: Mapping[str, Any]) -> None:

@@ -15,12 +15,20 @@ from scenarios.cli.options import RUNS, Out, complete, complete_run
 from scenarios.cli.output import Json, Operator, print_answer
 
 
-def scenarios(json_: Json = False) -> None:
-    """List the ready scenarios: what each is for, how long it takes and what it needs."""
-    from scenarios.authoring.catalogue import describe, ready
-    from scenarios.cli.display import show_scenarios
+def scenarios(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="All about this one.", autocompletion=complete)
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """List the ready scenarios, a line each; with NAME, all about one: purpose, time, data, file."""
+    from scenarios.authoring.catalogue import describe, ready, ready_file
+    from scenarios.cli.display_scenarios import show_scenario, show_scenarios
 
-    listed = [describe(name, file) for name, file in ready().items()]
+    if name is not None:
+        print_answer(describe(name, ready_file(name)), json_, show_scenario)
+        return
+    listed = [describe(each, file) for each, file in ready().items()]
     print_answer({"schema": 1, "kind": "scenarios", "scenarios": listed}, json_, show_scenarios)
 
 

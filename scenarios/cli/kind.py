@@ -95,8 +95,8 @@ class RunKind(Kind, ABC):
         """Runs the scenario in this process or on Ray, and returns its result document."""
 
     @abstractmethod
-    def show(self, document: Mapping[str, Any]) -> None:
-        """Prints a result document for people."""
+    def show(self, document: Mapping[str, Any], verbose: bool = False) -> None:
+        """Prints a result document for people; `verbose`: with every assumption."""
 
     def resume(self, path: Path, scenario: Any, options: RunOptions) -> Document:
         """Resumes an interrupted run, and returns its result document.
@@ -142,5 +142,5 @@ class ComparisonKind(Kind, ABC):
         """Compares in a new directory under `out`, or resumes, and returns the result document."""
 
     @abstractmethod
-    def show_comparison(self, document: Mapping[str, Any]) -> None:
+    def show_comparison(self, document: Mapping[str, Any], verbose: bool = False) -> None:
         """Prints the result document of a comparison for people."""

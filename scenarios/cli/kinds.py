@@ -80,11 +80,11 @@ class TrainingKind(RunKind, ComparisonKind):
                 path, allow_code=options.allow_code, on_round=on_round, engine=options.engine
             )
 
-    def show(self, document: Mapping[str, Any]) -> None:
+    def show(self, document: Mapping[str, Any], verbose: bool = False) -> None:
         """Prints accuracy and guarantees."""
         from scenarios.cli.display import show_run
 
-        show_run(document)
+        show_run(document, verbose)
 
     def seeds(self, scenario: Scenario) -> int:
         """Returns the length of `compare.seeds`."""
@@ -119,11 +119,11 @@ class TrainingKind(RunKind, ComparisonKind):
             on_run=on_run,
         )
 
-    def show_comparison(self, document: Mapping[str, Any]) -> None:
+    def show_comparison(self, document: Mapping[str, Any], verbose: bool = False) -> None:
         """Prints the accuracy of each cell."""
         from scenarios.cli.display import show_comparison
 
-        show_comparison(document)
+        show_comparison(document, verbose)
 
 
 class StatisticsKind(RunKind, ComparisonKind):
@@ -148,11 +148,11 @@ class StatisticsKind(RunKind, ComparisonKind):
 
         return statistics_run.ask(scenario, options.out, command=options.command, on_query=on_event)
 
-    def show(self, document: Mapping[str, Any]) -> None:
+    def show(self, document: Mapping[str, Any], verbose: bool = False) -> None:
         """Prints estimates and guarantees."""
         from scenarios.cli.display_statistics import show_statistics
 
-        show_statistics(document)
+        show_statistics(document, verbose)
 
     def seeds(self, scenario: Statistics) -> int:
         """Returns `compare.repeats`."""
@@ -178,11 +178,11 @@ class StatisticsKind(RunKind, ComparisonKind):
 
         return compare(scenario, out, workers=workers, resume=resume, command=command, on_run=on_run)
 
-    def show_comparison(self, document: Mapping[str, Any]) -> None:
+    def show_comparison(self, document: Mapping[str, Any], verbose: bool = False) -> None:
         """Prints the error of each cell."""
         from scenarios.cli.display_statistics import show_statistics_comparison
 
-        show_statistics_comparison(document)
+        show_statistics_comparison(document, verbose)
 
 
 class EstimatesKind(RunKind):
@@ -208,11 +208,11 @@ class EstimatesKind(RunKind):
 
         return fit(scenario, options.out, command=options.command, on_cell=on_event, engine=options.engine)
 
-    def show(self, document: Mapping[str, Any]) -> None:
+    def show(self, document: Mapping[str, Any], verbose: bool = False) -> None:
         """Prints excess losses and guarantees."""
         from scenarios.cli.display_estimates import show_estimates
 
-        show_estimates(document)
+        show_estimates(document, verbose)
 
 
 class AttackKind(Kind):

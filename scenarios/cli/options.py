@@ -85,3 +85,4 @@ Track = Annotated[
 AllowCode = Annotated[
     bool, typer.Option("--allow-code", help='Let the scenario run its code: model.name = "code".')
 ]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Print every guarantee with its assumptions.")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from scenarios.cli.options import (
     Seed,
     Set,
     Track,
+    Verbose,
     complete_run,
 )
 from scenarios.cli.output import Json, Operator, check_operator, print_result
@@ -71,6 +73,7 @@ def run(
     ] = False,
     track: Track = None,
     allow_code: AllowCode = False,
+    verbose: Verbose = False,
     json_: Json = False,
     operator: Operator = False,
 ) -> None:
@@ -117,7 +120,7 @@ def run(
             check_limits(requested, where.name)
         document = kind.resume(resume, requested, options)
         document = measured(document, requested, options) if limits else document
-        print_result(document, json_, kind.show, operator)
+        print_result(document, json_, partial(kind.show, verbose=verbose), operator)
         return
     kind.check(requested, options)
     if limits:
@@ -147,4 +150,4 @@ def run(
             document = kind.run(requested, options, on_event)
         tracked.result(document)
     document = measured(document, requested, options) if limits else document
-    print_result(document, json_, kind.show, operator)
+    print_result(document, json_, partial(kind.show, verbose=verbose), operator)

@@ -5,13 +5,14 @@ Heavy imports happen inside the commands, so that help is instant.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fedprivacy.io.escape import on_one_line
-from scenarios.cli.options import RUNS, complete_run
+from scenarios.cli.options import RUNS, Verbose, complete_run
 from scenarios.cli.output import Json, Operator, check_operator, print_answer, print_result
 
 Stored = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=complete_run)]
@@ -72,13 +73,14 @@ def list_runs(
     print_answer({"schema": 1, "kind": "list", "runs": listed}, json_, show_list)
 
 
-def show(run: Stored, json_: Json = False, operator: Operator = False) -> None:
+def show(run: Stored, verbose: Verbose = False, json_: Json = False, operator: Operator = False) -> None:
     """Show a stored result, once its guarantees follow again from its scenario, plan and rounds."""
     from fedprivacy.verification.verify import checked_document
     from scenarios.cli.display_stored import show_result
 
     check_operator(operator, json_, "--json")
-    print_result({**checked_document(run), "path": str(run)}, json_, show_result, operator)
+    shown = partial(show_result, verbose=verbose)
+    print_result({**checked_document(run), "path": str(run)}, json_, shown, operator)
 
 
 def diff(

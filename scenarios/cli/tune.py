@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from scenarios.cli.options import RUNS, Again, AllowCode, OptionalSource, Out, Seed, Set
+from scenarios.cli.options import RUNS, Again, AllowCode, OptionalSource, Out, Seed, Set, Verbose
 from scenarios.cli.output import Json, Operator, check_operator, print_result
+from scenarios.cli.waiting import waiting
 
 
 def tune(
@@ -20,6 +22,7 @@ def tune(
     out: Out = None,
     resume: Again = None,
     allow_code: AllowCode = False,
+    verbose: Verbose = False,
     json_: Json = False,
     operator: Operator = False,
 ) -> None:
@@ -60,7 +63,8 @@ def tune(
             f"{where}: has no [tune]. `fedprivacy new mine --from tuned` writes a scenario with one."
         )
     permit(requested.model, allow_code)
-    from scenarios.experiments.tuning import tune as choose_settings
+    with waiting("loading PyTorch and Flower"):
+        from scenarios.experiments.tuning import tune as choose_settings
 
     with job_progress() as on_run:
         document = choose_settings(
@@ -72,4 +76,4 @@ def tune(
             command=reproducing_command(first),
             on_run=on_run,
         )
-    print_result(document, json_, show_tune, operator)
+    print_result(document, json_, partial(show_tune, verbose=verbose), operator)

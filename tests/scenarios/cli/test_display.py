@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.cli.display import show_comparison, show_run, show_scenarios
+from scenarios.cli.display import show_comparison, show_run
 from scenarios.cli.display_statistics import show_statistics_comparison
 
 
@@ -36,7 +36,7 @@ def comparison() -> dict[str, Any]:
 
 
 def test_a_cell_of_a_comparison_takes_two_lines_at_most(capsys: pytest.CaptureFixture[str]) -> None:
-    show_comparison(comparison())
+    show_comparison(comparison(), verbose=True)
     shown = capsys.readouterr().out
     rows = [line for line in shown.splitlines() if line.startswith("│")]
     assert len(rows) == 6
@@ -89,26 +89,13 @@ def test_a_run_says_what_the_records_of_a_median_client_cost(capsys: pytest.Capt
         "name": "small", "path": "somewhere", "rounds": [], "final": {"accuracy": 0.5, "loss": 1.0},
         "privacy": privacy, "performance": {"seconds": 1.0, "peak_memory_mb": 2.0},
     }  # fmt: skip
-    show_run(document)
+    show_run(document, verbose=True)
     assert (
         "- A record of the median client costs epsilon = 1.25, of the dearest 2.001 (4 clients; delta = 1e-05, unit "
         "example, add-remove, against the same observers)."
     ) in capsys.readouterr().out
-    show_run({**document, "privacy": {**privacy, "per_client": None}})
+    show_run({**document, "privacy": {**privacy, "per_client": None}}, verbose=True)
     assert "median" not in capsys.readouterr().out
-
-
-def test_the_path_of_missing_data_is_folded_and_not_cropped(capsys: pytest.CaptureFixture[str]) -> None:
-    path = "/a/folder/" + "with-a-long-name/" * 8 + "people.npz"
-    entry = {
-        "name": "mnist-people", "duration": "5 minutes", "clients": 60_000, "purpose": "Digits.",
-        "command": "fedprivacy run mnist-people", "data": path, "data_is_here": False, "problem": None,
-    }  # fmt: skip
-    show_scenarios({"scenarios": [entry]})
-    shown = capsys.readouterr().out
-    last = [line.split("│")[4].strip() for line in shown.splitlines() if line.startswith("│")]
-    assert path in "".join(last)
-    assert "…" not in shown
 
 
 def comparison_of_statistics(reported: float = 1.0) -> dict[str, Any]:
@@ -153,3 +140,18 @@ def test_a_comparison_of_statistics_says_where_not_all_was_reported(
 ) -> None:
     show_statistics_comparison(comparison_of_statistics(0.625))
     assert capsys.readouterr().out.count("(62.5 % released)") == 3
+
+
+def test_the_finding_comes_first_and_a_long_table_is_cut_with_its_remainder_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for document, show in (
+        (comparison(), show_comparison), (comparison_of_statistics(), show_statistics_comparison),
+    ):  # fmt: skip
+        document["cells"] *= 11
+        show(document)
+        shown = capsys.readouterr().out
+        assert shown.startswith("Found.")
+        assert "23 more rows: --verbose, the page, or --json" in shown
+        show(document, verbose=True)
+        assert "more rows" not in capsys.readouterr().out

@@ -82,12 +82,19 @@ def test_python_m_where_the_command_is_not_installed_says_so(tmp_path: Path) -> 
 
 
 def test_run_prints_a_result_and_its_guarantees_in_words(small: Path, tmp_path: Path) -> None:
-    done = fedprivacy("run", str(small), "--out", str(tmp_path / "runs"))
+    done = fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--verbose")
     assert done.returncode == 0
     assert "accuracy" in done.stdout
     assert "Against an outsider" in done.stdout
     assert "No guarantee against the server" in done.stdout
     assert done.stderr == ""
+
+
+def test_a_run_ends_in_six_lines_of_at_most_90_words(tmp_path: Path) -> None:
+    done = fedprivacy("run", "digits", "--set", "server.rounds=1", "--out", str(tmp_path / "runs"))
+    assert len(done.stdout.splitlines()) <= 6
+    assert len(done.stdout.split()) <= 90
+    assert "delta = 1e-05, unit client, replace-one. Assumptions: --verbose" in done.stdout
 
 
 def test_json_is_the_document_alone(small: Path, tmp_path: Path) -> None:
@@ -200,7 +207,7 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         ),
         (["no-such-command"], "fedprivacy: no such command 'no-such-command'"),
         (["rnu", "digits"], "no such command 'rnu'. Did you mean 'run'? `fedprivacy --help`"),
-        (["scenarios", "more"], "got unexpected extra argument (more). `fedprivacy scenarios --help`"),
+        (["scenarios", "digitz"], "'digitz': no ready scenario. Did you mean digits?"),
         (["run", "digits", "--seed", "-1"], "--seed -1: must be a whole number from 0 to"),
         (["run", "digits", "--seed", "x"], "--seed x: must be a whole number from 0 to"),
         (["run", "digits", "--workers", "x"], "`fedprivacy run --help`"),
@@ -441,7 +448,7 @@ def test_interrupting_ends_with_130_and_a_record_that_says_how_far_it_came(
 def test_statistics_are_computed_again_and_not_resumed(tmp_path: Path) -> None:
     out = str(tmp_path / "runs")
     done = fedprivacy(
-        "run", "digital-goods-auction", "--set", "data.clients=100", "--out", out, "--allow-code"
+        "run", "digital-goods-auction", "--set", "data.clients=100", "--out", out, "--allow-code", "--verbose"
     )
     assert done.returncode == 0
     assert "of at most" in done.stdout

@@ -105,7 +105,8 @@ def test_names_in_records_steer_no_terminal(work: Path, tmp_path: Path) -> None:
 
 def test_show_and_diff(work: Path) -> None:
     shown = command("show", "runs/first", folder=work)
-    assert "at most epsilon = 2 at delta = 1e-05" in " ".join(shown.stdout.split())
+    assert "participant: epsilon = 2 (by the server's noise) " in " ".join(shown.stdout.split())
+    assert "delta = 1e-05, unit client, replace-one" in shown.stdout
     assert json.loads(command("show", "runs/first", "--json", folder=work).stdout)["kind"] == "run"
     done = command("diff", "runs/first", "runs/second", folder=work)
     assert "privacy.epsilon" in done.stdout
