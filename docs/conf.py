@@ -29,11 +29,9 @@ extensions = [
 exclude_patterns = ["_build", "schemas", "generators"]
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
 myst_heading_anchors = 4  # a link to a heading that does not exist is an error
-suppress_warnings: list[str] = []
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_type_aliases = {"Source": "Source", "AnyScenario": "AnyScenario"}
 add_module_names = False
 python_use_unqualified_type_names = True
 napoleon_google_docstring = True

@@ -16,8 +16,11 @@ RETURNED = (
     *(f"scenarios.api.results.{name}" for name, item in vars(results).items()
       if inspect.isclass(item) and item.__module__ == results.__name__ and not name.startswith("_")),
     f"scenarios.api.people.{people.People.__name__}",
+    "fedprivacy.data.npz.Facts",
     "scenarios.api.actions.Noise",
+    "fedprivacy.errors.Problem",
 )
+RAISED = ("fedprivacy.errors.ScenarioError", "fedprivacy.errors.RunError")  # kinds of the two public ones
 SCENARIOS = (Scenario, Statistics, ErmScenario)  # the keys of a scenario are its attributes: another page  # fmt: skip
 
 
@@ -38,5 +41,6 @@ def markdown() -> str:
     for kind in SCENARIOS:
         lines += [f".. py:class:: {kind.__module__}.{kind.__qualname__}", "", f"   {summary(kind)}", ""]
     lines += ["```", "", "## Errors", "", "```{eval-rst}"]
-    lines += [line for name in errors for line in (f".. autoexception:: fedprivacy.{name}", "")]
+    raised = [*(f"fedprivacy.{name}" for name in errors), *RAISED]
+    lines += [line for path in raised for line in (f".. autoexception:: {path}", "")]
     return "\n".join([*lines, "```", ""])
