@@ -18,6 +18,8 @@ project = "fedprivacy"
 author = "fedprivacy"
 release = version = __version__
 language = "en"
+smartquotes = False  # options begin with two dashes
+default_role = "literal"  # `code` in docstrings
 
 extensions = [
     "myst_parser",
@@ -39,9 +41,9 @@ napoleon_numpy_docstring = False
 nitpicky = True
 # Types of Python and of libraries: no inventory of theirs is fetched, so nothing resolves them.
 nitpick_ignore_regex = [
-    ("py:.*", r"(str|int|float|bool|None(Type)?|dict|list|tuple|object|type|bytes|optional|Path|Any|pathlib\..*)"),
-    ("py:.*", r"(collections|typing|numpy|np|NDArray|pandas|pd|matplotlib|torch|pydantic|DataFrame|Figure)\b.*"),
-    ("py:.*", r"(Mapping|Sequence|Iterator|Callable)\b.*"),
+    ("py:.*", r"(str|int|float|bool|None(Type)?|dict|list|tuple|object|type|bytes|Path|Any)"),
+    ("py:.*", r"(collections|typing|pathlib|Mapping|Sequence|Iterator|Callable)\b.*"),
+    ("py:.*", r"(numpy|np|NDArray|pandas|pd|DataFrame|matplotlib|Figure|torch|pydantic)\b.*"),
 ]
 
 html_theme = "furo"  # system fonts, no request to another host

@@ -47,10 +47,8 @@ def _names(option: click.Option) -> str:
     names = ", ".join([*option.opts, *option.secondary_opts])
     if option.is_flag or option.count:
         return names
-    kind = option.metavar or (
-        "|".join(map(str, option.type.choices)) if isinstance(option.type, click.Choice) else option.type.name.upper()
-    )
-    return f"{names} {kind}"
+    choices = option.type.choices if isinstance(option.type, click.Choice) else ()
+    return f"{names} {option.metavar or '|'.join(map(str, choices)) or option.type.name.upper()}"
 
 
 def _help(option: click.Option) -> str:

@@ -24,7 +24,8 @@ def _kind(kind: str) -> Iterator[str]:
     yield from (f"Operator-only: {hidden}.", "")
     for name, definition in schema["$defs"].items():
         if "properties" in definition:
-            yield from (f"**{name}**: {plain(str(definition.get('description', '')).partition(chr(10) * 2)[0])}", "")
+            about = str(definition.get("description", "")).partition("\n\n")[0]
+            yield from (f"**{name}**: {plain(about)}", "")
             yield from _keys(definition)
 
 

@@ -6,16 +6,20 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 
+import clients
 import fedprivacy
+import scenarios
+import server
 from fedprivacy.errors import FedPrivacyError
 from generators.text import code, plain, summary
 
 
 def markdown() -> str:
     """Returns a nested list: each error below the one that it is a kind of."""
-    for module in pkgutil.walk_packages(fedprivacy.__path__, "fedprivacy."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)  # defines the errors that live beside their feature
+    for package in (fedprivacy, clients, server, scenarios):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)  # defines the errors that live beside their feature
     return "\n".join(_tree(FedPrivacyError, 0))
 
 

@@ -15,7 +15,7 @@ from scenarios.authoring.catalogue import first_sentence, ready, start_command
 DOCS = Path(__file__).parents[1]
 GROUPS = ("Training", "Attacks", "Statistics", "Private estimates", "Tuning", "Data you bring")
 # A section that only one group's scenarios have.
-_SECTIONS = {"attacks": "Attacks", "queries": "Statistics", "approaches": "Private estimates", "tune": "Tuning"}
+_SECTIONS = dict(zip(("attacks", "queries", "approaches", "tune"), GROUPS[1:], strict=False))
 
 
 def markdown() -> str:
@@ -39,7 +39,8 @@ def _group(tables: dict[str, Any]) -> str:
 def _entry(name: str, tables: dict[str, Any]) -> Iterator[str]:
     yield from (f"### {name}", "", plain(first_sentence(tables["description"])), "")
     yield from ("```sh", f"fedprivacy {start_command(tables)} {name}", "```", "")
-    reads = f" It reads {code(tables['data']['path'])} ([source](data.md#the-file))." if tables["data"].get("path") else ""
+    path = tables["data"].get("path")
+    reads = f" It reads {code(path)} ([source](data.md#the-file))." if path else ""
     yield from (f"Takes {tables['duration']}.{reads}", "")
     picture = DOCS / "pictures" / "gallery" / f"{name}.svg"
     if not picture.exists():

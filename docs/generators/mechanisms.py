@@ -19,6 +19,6 @@ def _mechanism(name: str, kind: type) -> Iterator[str]:
     yield from (f"## {title[:1].upper()}{title[1:]}", "")
     yield from (f"Name: {code(name)}. Class: {code(f'{kind.__module__}.{kind.__qualname__}')}.", "")
     yield from (plain(summary(kind)), "")
-    fields = [field.name for field in dataclasses.fields(kind) if field.init and not field.name.startswith("_")]
-    if fields:
-        yield from (f"Parameters: {', '.join(map(code, fields))}.", "")
+    given = [field.name for field in dataclasses.fields(kind) if field.init]
+    if parameters := [code(name) for name in given if not name.startswith("_")]:
+        yield from (f"Parameters: {', '.join(parameters)}.", "")

@@ -1,8 +1,8 @@
 """Makes the pictures of the gallery: runs ready scenarios, and takes the main chart of each report.
 
-    python docs/generators/pictures.py digits hospitals            # runs both, then writes their pictures
-    python docs/generators/pictures.py --runs FOLDER [NAME ...]    # from results in FOLDER/NAME, without running
-    python docs/generators/pictures.py --report PAGE --chart story --as tutorials/story   # one chart of a page
+    python docs/generators/pictures.py digits hospitals          # runs both, then writes their pictures
+    python docs/generators/pictures.py --runs FOLDER [NAME ...]  # of results that are in FOLDER/NAME already
+    python docs/generators/pictures.py --report PAGE --chart story --as tutorials/story  # a chart of a page
 
 Scenarios on data that you bring read `../shared/data`, seen from the working directory.
 """
@@ -93,7 +93,8 @@ def run(name: str, folder: Path) -> None:
 
 def main() -> None:
     """Runs the command line at the head of this module."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
     parser.add_argument("names", nargs="*", choices=[*ready(), []], metavar="NAME")
     parser.add_argument("--runs", type=Path, help="results that are there already, in FOLDER/NAME")
     parser.add_argument("--report", type=Path)

@@ -13,15 +13,18 @@ from scenarios.api import people, results
 
 # In the order of a reader: what is called, then what comes back.
 RETURNED = (
-    *(f"scenarios.api.results.{name}" for name, item in vars(results).items()
-      if inspect.isclass(item) and item.__module__ == results.__name__ and not name.startswith("_")),
+    *(
+        f"scenarios.api.results.{name}"
+        for name, item in vars(results).items()
+        if inspect.isclass(item) and item.__module__ == results.__name__ and not name.startswith("_")
+    ),
     f"scenarios.api.people.{people.People.__name__}",
     "fedprivacy.data.npz.Facts",
     "scenarios.api.actions.Noise",
     "fedprivacy.errors.Problem",
 )
 RAISED = ("fedprivacy.errors.ScenarioError", "fedprivacy.errors.RunError")  # kinds of the two public ones
-SCENARIOS = (Scenario, Statistics, ErmScenario)  # the keys of a scenario are its attributes: another page  # fmt: skip
+SCENARIOS = (Scenario, Statistics, ErmScenario)  # the keys of a scenario are its attributes
 
 
 def markdown() -> str:
@@ -36,7 +39,8 @@ def markdown() -> str:
     lines += ["## Results", "", "```{eval-rst}"]
     for path in RETURNED:
         lines += [f".. autoclass:: {path}", "   :members:", ""]
-    lines += ["```", "", "## Scenarios", "", "Their attributes are the [keys](scenario-keys.md) of a file.", ""]
+    lines += ["```", "", "## Scenarios", ""]
+    lines += ["Their attributes are the [keys](scenario-keys.md) of a file.", ""]
     lines += ["```{eval-rst}"]
     for kind in SCENARIOS:
         lines += [f".. py:class:: {kind.__module__}.{kind.__qualname__}", "", f"   {summary(kind)}", ""]

@@ -29,7 +29,6 @@ GROUPS: dict[str, dict[str, Kind]] = {
     "Private estimates": {**erm.KINDS, "approaches.NAME": erm.APPROACH},
 }
 INTRODUCTIONS = {
-    "All scenarios": "Keys above the first section of a file.",
     "Training": "A scenario with these sections trains; `[compare]` makes a comparison of it.",
     "Attacks": "Beside the sections of training. `fedprivacy replay` runs the game.",
     "Tuning": "Beside the sections of training. `fedprivacy tune` chooses settings.",
@@ -42,7 +41,7 @@ def markdown() -> str:
     """Returns a heading for each group and section, and a table of keys for each variant."""
     lines: list[str] = []
     for group, sections in GROUPS.items():
-        lines += [f"## {group}", "", INTRODUCTIONS[group], ""]
+        lines += [f"## {group}", "", INTRODUCTIONS.get(group, ""), ""]
         for name, kind in sections.items():
             lines += _section(group, name, kind)
     return "\n".join(lines)
@@ -97,4 +96,5 @@ def _default(field: FieldInfo) -> str:
 def _meaning(field: FieldInfo) -> str:
     words = list(dict.fromkeys(map(literal, names(field.annotation))))
     choices = f" One of {', '.join(f'`{word}`' for word in words)}." if len(words) > 1 else ""
-    return re.sub(r"\s+", " ", f"{field.description or ''}{choices}").strip()
+    about = re.sub(r", such as (\[.*\]|\S+)\.$", ".", field.description or "")  # the default is beside it
+    return f"{about}{choices}".strip()

@@ -27,9 +27,7 @@ def fill_in(app: Sphinx, name: str, source: list[str]) -> None:
         name: The page.
         source: Its text, the only element, which is changed in place.
     """
-    source[0] = MARK.sub(
-        lambda mark: importlib.import_module(f"generators.{mark[1]}").markdown(), source[0]
-    )
+    source[0] = MARK.sub(lambda mark: importlib.import_module(f"generators.{mark[1]}").markdown(), source[0])
 
 
 class NarrowPictures(SphinxTransform):

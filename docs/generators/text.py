@@ -6,26 +6,25 @@ import inspect
 import re
 from collections.abc import Iterable, Sequence
 
-_SPECIAL = re.compile(r"([\\*_\[\]<>|$#{}])")
+_SPECIAL = re.compile(r"([\\*_\[\]<>$#{}])")
 
 
 def plain(text: str) -> str:
     """Returns a text of the code as Markdown on one line: `code` stays code, all else is shown as it is."""
     parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
-    return "".join(
-        part.replace("|", r"\|") if part.startswith("`") else _SPECIAL.sub(r"\\\1", part) for part in parts
-    )
+    return "".join(part if part.startswith("`") else _SPECIAL.sub(r"\\\1", part) for part in parts)
 
 
 def code(text: object) -> str:
-    """Returns a text as code in a cell."""
-    return f"`{str(text).replace('|', chr(92) + '|')}`"
+    """Returns a text as code."""
+    return f"`{text}`"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Returns the lines of a table, with an empty line after it; its cells are Markdown already."""
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]
+    cells = ([cell.replace("|", r"\|") for cell in row] for row in rows)
+    return [*lines, *(f"| {' | '.join(row)} |" for row in cells), ""]
 
 
 def summary(item: object) -> str:

@@ -21,7 +21,14 @@ from scenarios.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-LOADED = {"link": "href", "script": "src", "img": "src", "source": "srcset", "iframe": "src", "object": "data"}
+LOADED = {
+    "link": "href",
+    "script": "src",
+    "img": "src",
+    "source": "srcset",
+    "iframe": "src",
+    "object": "data",
+}
 ELSEWHERE = re.compile(r"(https?:)?//")
 
 
@@ -56,7 +63,9 @@ def test_the_site_builds_strictly_and_loads_nothing_from_elsewhere(tmp_path: Pat
 
     pages = {path: Page(path) for path in site.glob("**/*.html")}
     assert len(pages) > 40
-    assert [(path.name, each) for path, page in pages.items() for each in page.loaded if ELSEWHERE.match(each)] == []
+    assert [
+        (path.name, each) for path, page in pages.items() for each in page.loaded if ELSEWHERE.match(each)
+    ] == []
     for path in site.glob("**/*.css"):
         text = path.read_text(encoding="utf-8")
         assert not re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", text), path
@@ -75,12 +84,26 @@ def test_the_site_builds_strictly_and_loads_nothing_from_elsewhere(tmp_path: Pat
 def test_a_link_that_leads_nowhere_fails_the_build(tmp_path: Path) -> None:
     """The options of `make docs` are strict: else the test above would prove little."""
     (tmp_path / "conf.py").write_text('extensions = ["myst_parser"]\nmyst_heading_anchors = 4\n')
-    (tmp_path / "index.md").write_text("# Title\n\n[there](index.md#title) [nowhere](index.md#no-such-heading)\n")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", str(tmp_path), str(tmp_path / "out")]
+    (tmp_path / "index.md").write_text(
+        "# Title\n\n[there](index.md#title) [nowhere](index.md#no-such-heading)\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-n",
+        "-q",
+        str(tmp_path),
+        str(tmp_path / "out"),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode != 0
     assert "no-such-heading" in done.stderr
-    (makefile,) = re.findall(r"(?m)^\t.*-m sphinx (.*) docs docs/_build/html$", (ROOT / "Makefile").read_text())
+    (makefile,) = re.findall(
+        r"(?m)^\t.*-m sphinx (.*) docs docs/_build/html$", (ROOT / "Makefile").read_text()
+    )
     assert set(makefile.split()) >= {"-W", "--keep-going", "-n"}
 
 
@@ -123,7 +146,7 @@ def test_the_reference_has_every_key_command_document_name_and_mechanism() -> No
     keys = scenario_keys.markdown()
     for name, kind in KINDS.items():
         assert f"\\[{name}\\]" in keys
-        for key in kind.keys():
+        for key in kind.keys(None):
             assert f"`{key}`" in keys or f"`{key} = " in keys, (name, key)
     listed = commands.markdown()
     for command in COMMANDS:
@@ -142,10 +165,15 @@ def test_the_reference_has_every_key_command_document_name_and_mechanism() -> No
 
 def test_each_page_is_in_a_menu() -> None:
     """Sphinx reports a page outside all menus too; this names it in a second."""
-    menus = [(DOCS, (DOCS / "index.md").read_text()), (DOCS / "tutorials", (DOCS / "tutorials" / "index.md").read_text())]
+    menus = [
+        (DOCS, (DOCS / "index.md").read_text()),
+        (DOCS / "tutorials", (DOCS / "tutorials" / "index.md").read_text()),
+    ]
     listed = set()
     for folder, text in menus:
         for menu in re.findall(r"(?ms)^```\{toctree\}\n(.*?)^```$", text):
-            listed |= {(folder / f"{line}.md").resolve() for line in menu.splitlines() if re.match(r"[a-z]", line)}
+            lines = [line for line in menu.splitlines() if line and not line.startswith(":")]
+            targets = [re.sub(r".*<(.*)>", r"\1", line) for line in lines]
+            listed |= {folder / f"{target}.md" for target in targets}
     pages = {path for path in DOCS.glob("**/*.md") if "_build" not in path.parts}
     assert pages - listed == {DOCS / "index.md"}
