@@ -23,6 +23,7 @@ from scenarios.authoring.catalogue import ready, start_command
 PICTURES = Path(__file__).parents[1] / "pictures"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 MARGIN = 12  # pixels around a chart, whose texts reach its edges
+MAIN = "options"  # the chart that answers a comparison of options, below that of the trust models
 LAYOUTS = {"wide": "", "narrow": "-narrow"}  # layout of the page -> end of the file's name
 
 
@@ -31,8 +32,10 @@ def charts(page: str, chart: str = "") -> Iterator[tuple[str, str]]:
 
     Args:
         page: The report page.
-        chart: The name of the chart; the first of the page if it is empty.
+        chart: The name of the chart; if it is empty `MAIN`, or else the first of the page.
     """
+    if not chart and f'class="{MAIN}-wide"' in page:
+        chart = MAIN
     root = re.search(r":root \{(.*?)\}", page, re.DOTALL)
     colours = dict(re.findall(r"(--[a-z-]+): (#[0-9a-f]{6})", root[1])) if root else {}
     for layout, end in LAYOUTS.items():
@@ -71,7 +74,7 @@ def write(page: Path, target: str, chart: str = "") -> list[Path]:
     Args:
         page: The report.
         target: The path below docs/pictures, without its ending.
-        chart: The name of the chart; the first of the page if it is empty.
+        chart: As of `charts`.
 
     Returns:
         The paths, none if the page has no chart.

@@ -7,7 +7,8 @@ folder, in bash. By rule:
   or a federation, as tests of these engines do. That what they name exists is checked.
 - `SHORTER` are run with options after them that make them quick, and change nothing else.
 
-A `text` block is what the command above it prints; `...` in it stands for anything. A `none` block is an excerpt.
+A `text` block is what the command above it prints; `...` in it stands for anything. Below a command that is not run it is
+from a real run. A `none` block is an excerpt of a table.
 """
 
 from __future__ import annotations

@@ -140,6 +140,8 @@ def test_a_chart_is_taken_from_a_page_with_its_colours() -> None:
     assert 'viewBox="-12 -12 34 44" width="34" height="44"' in wide
     ((_, other),) = pictures.charts(page, "other")
     assert 'width="31"' in other
+    ((_, main),) = pictures.charts(page.replace("other-wide", "options-wide"))
+    assert 'width="31"' in main
 
 
 def test_the_reference_has_every_key_command_document_name_and_mechanism() -> None:
