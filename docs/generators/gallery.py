@@ -46,6 +46,12 @@ def _entry(name: str, tables: dict[str, Any]) -> Iterator[str]:
     if not picture.exists():
         yield from (f"*No picture yet: takes {tables['duration']}.*", "")
         return
-    alt = re.search(r"<desc[^>]*>(.*?)</desc>", picture.read_text(encoding="utf-8"), re.DOTALL)
-    words = " ".join(html.unescape(alt[1]).split()) if alt else name
-    yield from (f"```{{image}} pictures/gallery/{name}.svg", f":alt: {words}", "```", "")
+    svg = picture.read_text(encoding="utf-8")
+    yield from (f"```{{figure}} pictures/gallery/{name}.svg", f":alt: {_text('desc', svg)}", "")
+    yield from (plain(_text("metadata", svg)), "```", "")
+
+
+def _text(element: str, svg: str) -> str:
+    """Returns the text of an element of a picture, on one line."""
+    found = re.search(rf"<{element}[^>]*>(.*?)</{element}>", svg, re.DOTALL)
+    return " ".join(html.unescape(found[1]).split()) if found else ""

@@ -42,15 +42,19 @@ def charts(page: str, chart: str = "") -> Iterator[tuple[str, str]]:
         name = re.escape(chart) if chart else r"[\w-]+"
         found = re.search(rf'<svg class="{name}-{layout}".*?</svg>', page, re.DOTALL)
         if found:
-            yield end, standing_alone(found[0], colours)
+            below = re.search(r"<figcaption>(.*?)</figcaption>", page[found.end() :], re.DOTALL)
+            # "Above" is the page that the picture leaves.
+            caption = re.sub(r",? against the observers named (above|here)", "", below[1] if below else "")
+            yield end, standing_alone(found[0], colours, caption)
 
 
-def standing_alone(svg: str, colours: dict[str, str]) -> str:
+def standing_alone(svg: str, colours: dict[str, str], caption: str = "") -> str:
     """Returns an inline SVG as a file: with its namespace, its font, and colours in place of variables.
 
     Args:
         svg: The element of a report page.
         colours: Variable -> colour.
+        caption: That of the page, which states the terms of the epsilons; kept as metadata of the file.
 
     Raises:
         KeyError: if it has a variable without a colour.
@@ -65,7 +69,8 @@ def standing_alone(svg: str, colours: dict[str, str]) -> str:
     box = f'viewBox="{-MARGIN} {-MARGIN} {wide:g} {high:g}" width="{wide:g}" height="{high:g}"'
     svg = re.sub(r'viewBox="[^"]*" width="[^"]*" height="[^"]*"', box, svg, count=1)
     style = f'style="background: #ffffff; font-family: {FONT}"'
-    return svg.replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" {style} ', 1) + "\n"
+    svg = svg.replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" {style} ', 1)
+    return svg.replace("</title>", f"</title><metadata>{caption}</metadata>", 1) + "\n"
 
 
 def write(page: Path, target: str, chart: str = "") -> list[Path]:
@@ -113,7 +118,8 @@ def main() -> None:
             if not options.runs:
                 run(name, folder / name)
             for page in sorted((folder / name).glob("*/report.html"))[-1:]:
-                print(*write(page, f"gallery/{name}") or [f"{name}: its report has no chart"], sep="\n")
+                paths = write(page, f"gallery/{name}")
+                print("\n".join(map(str, paths)) or f"{name}: its report has no chart")
 
 
 if __name__ == "__main__":

@@ -124,6 +124,7 @@ def test_each_picture_of_the_gallery_belongs_to_a_scenario_and_stands_alone() ->
         assert not re.findall(r"<(script|image|foreignObject)", text), path
         assert len(text) < 150_000, path
         if path.parent.name == "gallery":
+            assert re.search(r"<metadata>[^<]{30,}</metadata>", text), path  # its caption, with the terms
             assert path.stem.removesuffix("-narrow") in ready()
 
 
@@ -131,13 +132,15 @@ def test_a_chart_is_taken_from_a_page_with_its_colours() -> None:
     page = (
         "<style>:root { --ink: #123456; }</style>"
         '<svg class="first-wide" viewBox="0 0 10 20" width="10" height="20"><path style="fill: var(--ink)"/></svg>'
-        '<svg class="first-narrow" viewBox="0 0 5 6" width="5" height="6"></svg>'
+        '<svg class="first-narrow" viewBox="0 0 5 6" width="5" height="6"><title>A</title></svg>'
+        "<figcaption>Each epsilon: delta 1e-5, against the observers named above.</figcaption>"
         '<svg class="other-wide" viewBox="0 0 7 8" width="7" height="8"></svg>'
     )
-    (end, wide), (narrow_end, _) = pictures.charts(page)
+    (end, wide), (narrow_end, narrow) = pictures.charts(page)
     assert (end, narrow_end) == ("", "-narrow")
     assert "fill: #123456" in wide
     assert 'viewBox="-12 -12 34 44" width="34" height="44"' in wide
+    assert "<title>A</title><metadata>Each epsilon: delta 1e-5.</metadata>" in narrow
     ((_, other),) = pictures.charts(page, "other")
     assert 'width="31"' in other
     ((_, main),) = pictures.charts(page.replace("other-wide", "options-wide"))
