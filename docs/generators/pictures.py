@@ -109,6 +109,8 @@ def main() -> None:
     parser.add_argument("--chart", default="")
     parser.add_argument("--as", dest="target")
     options = parser.parse_args()
+    if bool(options.report) != bool(options.target):
+        parser.error("--report PAGE and --as TARGET belong together: give both")
     if options.report:
         print(*write(options.report, options.target, options.chart), sep="\n")
         return
