@@ -30,7 +30,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.cohort import COHORTS, COUNTED, SHARE, WORKS
-from benchmarks.peers import PEERS, Asked, PeerError, run
+from benchmarks.peers import PEERS, Measurement, PeerError, run
 from benchmarks.workload import CORES
 
 # Times the peer's clients per second, to reach with the largest cohort.
@@ -70,12 +70,12 @@ class Setting:
     flower_rounds: int
     workers: int
 
-    def request(self, peer: str, work: str, cohort: int) -> Asked:
+    def request(self, peer: str, work: str, cohort: int) -> Measurement:
         """The request to a peer."""
         if peer == "flower":
             cohort = min(cohort, self.flower_cohort)
-            return Asked(work, cohort, self.flower_rounds, min(self.warmup, 2), self.workers)
-        return Asked(work, cohort, self.rounds, self.warmup, self.workers)
+            return Measurement(work, cohort, self.flower_rounds, min(self.warmup, 2), self.workers)
+        return Measurement(work, cohort, self.rounds, self.warmup, self.workers)
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ delta = 1e-3
 chunk_size = 20
 """
 TRUSTS = ("central", "local")
-Play = Callable[[Scenario, Path], object]
+Run = Callable[[Scenario, Path], object]
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Fault:
         """The number of rounds on an engine; few on a federation, where each message starts a process."""
         return min(self.rounds, 3) if engine == WIRED else self.rounds
 
-    def played_on(self, engine: str) -> bool:
+    def runs_on(self, engine: str) -> bool:
         """Whether it is a fault of that engine."""
         if self.kills_node:
             return engine == WIRED
@@ -150,7 +150,7 @@ def _on(engine: str, workers: int, scenario: Scenario, out: Path) -> object:
 
 _wire = Wire()
 WIRED = f"superlink, {NODES} nodes"
-ENGINES: dict[str, Play] = {
+ENGINES: dict[str, Run] = {
     "embedded, 1 worker": partial(_on, "embedded", 1),
     "embedded, 2 workers": partial(_on, "embedded", 2),
     "ray, 2 workers": partial(_on, "ray", 2),
@@ -188,7 +188,7 @@ def rows(faults: Sequence[Fault] = FAULTS, engines: Sequence[str] | None = None)
     _import_all()
     for fault in faults:
         for engine in engines or [name for name in ENGINES if "ray" not in name or find_spec("ray")]:
-            if not fault.played_on(engine):
+            if not fault.runs_on(engine):
                 continue
             row = Row(fault.name, engine)
             for trust in TRUSTS:

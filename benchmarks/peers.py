@@ -20,7 +20,7 @@ class PeerError(Exception):
 
 
 @dataclass(frozen=True)
-class Asked:
+class Measurement:
     """One measurement to make.
 
     Args:
@@ -60,7 +60,7 @@ class Peer:
     script: str
     modules: tuple[str, ...]
     program: str
-    options: Callable[[Asked], tuple[list[str], list[str]]]
+    options: Callable[[Measurement], tuple[list[str], list[str]]]
 
     def check(self, python: Path, bench: Path) -> None:
         """Whether it can run.
@@ -80,7 +80,7 @@ class Peer:
             if subprocess.run([python, "-c", code], env=_environment(), capture_output=True).returncode:
                 raise PeerError(f"{self.title}: {python} has no module {module}. Install it there.")
 
-    def measure(self, python: Path, bench: Path, request: Asked) -> float:
+    def measure(self, python: Path, bench: Path, request: Measurement) -> float:
         """Clients per second.
 
         Raises:
@@ -100,7 +100,7 @@ class Peer:
         return python.absolute().parent / (self.program or python.name)
 
 
-def _of_pfl(request: Asked) -> tuple[list[str], list[str]]:
+def _of_pfl(request: Measurement) -> tuple[list[str], list[str]]:
     hidden = ["--hidden", "200"] if request.work == "mlp" else []
     processes = ["--standalone", f"--nproc_per_node={request.processes}"]
     return processes, [*hidden, "--threads", "1", "--no-warn", "--json"]

@@ -108,7 +108,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Found:
+class Results:
     """All that was measured.
 
     Args:
@@ -130,7 +130,7 @@ class Found:
 
 def attack(
     data: Data, references: int, targets: int, epochs: int, seed: int, attacks: Sequence[str] = ATTACKS
-) -> Found:
+) -> Results:
     """Trains all models and attacks the targets.
 
     Args:
@@ -165,7 +165,7 @@ def attack(
     )
     inside, outside = _accuracies(module, targets_trained, data)
     rows = [_row(name, runs, seconds[name]) for name, runs in measured.items()]
-    return Found(rows, inside, outside, exposed, training, once)
+    return Results(rows, inside, outside, exposed, training, once)
 
 
 def _measured(scored: Scored, members: np.ndarray, calibration: np.ndarray) -> Measured:
@@ -197,7 +197,7 @@ def _accuracies(module: nn.Module, models: Models, data: Data) -> tuple[float, f
     return float(inside), float(outside)
 
 
-def show(results: Found) -> None:
+def show(results: Results) -> None:
     """Prints the figures as a table."""
     table = Table(title=f"Train accuracy {results.train:.1%}, test accuracy {results.test:.1%}")
     table.add_column("attack", no_wrap=True)
@@ -220,7 +220,7 @@ def _text(figure: Figure) -> str:
     return f"{figure.value:.3f} ({figure.low:.3f} to {figure.high:.3f})"
 
 
-def missed(results: Found) -> list[str]:
+def missed(results: Results) -> list[str]:
     """The targets that were missed."""
     rows: Mapping[str, Row] = {row.attack: row for row in results.rows}
     best = max((rows[name] for name in REFERENCED), key=lambda row: row.auc.value)

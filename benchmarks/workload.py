@@ -14,7 +14,7 @@ import torch
 from fedprivacy.io.processes import cores
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario import Scenario
-from fedprivacy.training.model_spec import blueprint
+from fedprivacy.training.model_spec import model_spec
 from scenarios.engines.launch import Engine
 from scenarios.runner import run
 
@@ -62,7 +62,7 @@ class Workload:
         """
         scenario = Scenario.from_text(self._text(data, rounds))
         with torch.device("meta"):
-            module = blueprint(scenario.model, (self.features,), CLASSES).build(0)
+            module = model_spec(scenario.model, (self.features,), CLASSES).build(0)
         start = last = time.perf_counter()
         seconds = []
 

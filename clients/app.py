@@ -16,45 +16,45 @@ from clients.erm import Silos
 from clients.error_filter import kind, kinds_only, log, log_answer
 from clients.fleet import Budgets, Fleet
 from clients.messages import parts_of, reply_to
-from clients.node import Residence, Residents, residence
+from clients.node import NodeClients, Residents, clients_of_node
 from clients.owner import is_pinned
-from clients.participation_ledger import KeptBudgets, answered, keep_answered
+from clients.participation_ledger import StoredBudgets, answered, keep_answered
 from clients.request_handler import answer
 from clients.request_validation import vet, vet_query
 from clients.statistics import Answered, Respondents
-from clients.worker_pool import Crew
+from clients.worker_pool import WorkerPool
 from fedprivacy.erm.protocol import SiloRequest
 from fedprivacy.errors import Refusal
 from fedprivacy.messages.faults import Faults
-from fedprivacy.messages.protocol import AskReply, AskRequest, TrainRequest
+from fedprivacy.messages.protocol import QueryReply, QueryRequest, TrainRequest
 
 Kind = TypeVar("Kind", Fleet, Respondents, Silos)
 
 
-def make_app(residents: Residents, mods: Sequence[Mod] = (), crew: Crew | None = None) -> ClientApp:
+def make_app(residents: Residents, mods: Sequence[Mod] = (), pool: WorkerPool | None = None) -> ClientApp:
     """The ClientApp of clients in this process (simulation on one machine).
 
     Args:
         residents: The clients of the scenario: those that train, those that answer queries, or silos.
         mods: Flower mods around every handler; a malicious participant is one.
-        crew: The worker processes that train them; None: this process.
+        pool: The worker processes that train them; None: this process.
     """
     return _app(
-        lambda context: Residence(residents, residents.hosts_of(context.node_config)),
+        lambda context: NodeClients(residents, residents.hosts_of(context.node_config)),
         mods,
-        lambda fleet: nullcontext(crew),
+        lambda fleet: nullcontext(pool),
     )
 
 
-def _crew_of_node(fleet: Fleet) -> AbstractContextManager[Crew | None]:
+def _pool_of_node(fleet: Fleet) -> AbstractContextManager[WorkerPool | None]:
     """A worker process that can be stopped, for clients with a time limit: no server sees a hang."""
-    return nullcontext() if fleet.client_timeout is None else Crew()
+    return nullcontext() if fleet.client_timeout is None else WorkerPool()
 
 
 def _app(
-    residence_of: Callable[[Context], Residence],
+    node_of: Callable[[Context], NodeClients],
     mods: Sequence[Mod] = (),
-    crew_of: Callable[[Fleet], AbstractContextManager[Crew | None]] = _crew_of_node,
+    pool_of: Callable[[Fleet], AbstractContextManager[WorkerPool | None]] = _pool_of_node,
 ) -> ClientApp:
     client_app = ClientApp(mods=list(mods))
 
@@ -62,7 +62,7 @@ def _app(
     def query(message: Message, context: Context) -> Message:
         """Reports the node's logical hosts."""
         with kinds_only(is_pinned(context.node_config)):
-            here = residence_of(context)
+            here = node_of(context)
             here.greet()
             return Message(RecordDict({"hosts": ConfigRecord({"hosts": here.hosts})}), reply_to=message)
 
@@ -70,15 +70,15 @@ def _app(
     def train(message: Message, context: Context) -> Message:
         """Trains a chunk of clients and replies with the privatised result."""
         with kinds_only(is_pinned(context.node_config)):
-            here = residence_of(context)
+            here = node_of(context)
             fleet = _of_kind(here.residents, Fleet)
             with kind("request"):
                 request = TrainRequest.of(*parts_of(message))
             if here.pinned:
                 vet(fleet, request, here.hosts, here.observe)
             budgets = _budgets(context.state, here, fleet)
-            with crew_of(fleet) as crew:
-                reply, untold = answer(fleet, budgets, request, here.hosts, crew)
+            with pool_of(fleet) as pool:
+                reply, untold = answer(fleet, budgets, request, here.hosts, pool)
             _store(context.state, budgets)
             if here.pinned:
                 words = "" if budgets is None else budgets.words(request.clients)
@@ -91,10 +91,10 @@ def _app(
     def statistic(message: Message, context: Context) -> Message:
         """Answers one query for a chunk of clients with the privatised totals."""
         with kinds_only(is_pinned(context.node_config)):
-            here = residence_of(context)
+            here = node_of(context)
             respondents = _of_kind(here.residents, Respondents)
             with kind("request"):
-                request = AskRequest.of(*parts_of(message))
+                request = QueryRequest.of(*parts_of(message))
             if here.pinned:
                 vet_query(respondents, request, here.hosts)
             reply = _answer_query(context.state, here, respondents, request)
@@ -106,7 +106,7 @@ def _app(
     def estimate(message: Message, context: Context) -> Message:
         """Answers one step of the silos' estimates with their privatised messages."""
         with kinds_only(is_pinned(context.node_config)):
-            here = residence_of(context)
+            here = node_of(context)
             silos = _of_kind(here.residents, Silos)
             with kind("request"):
                 request = SiloRequest.of(*parts_of(message))
@@ -127,7 +127,9 @@ def _of_kind(residents: Residents, kind: type[Kind]) -> Kind:
     return residents
 
 
-def _answer_query(state: RecordDict, here: Residence, who: Respondents, request: AskRequest) -> AskReply:
+def _answer_query(
+    state: RecordDict, here: NodeClients, who: Respondents, request: QueryRequest
+) -> QueryReply:
     """The reply to a query; the answered queries of each client persist over all messages."""
     account = here.account
     if account is None:
@@ -161,10 +163,10 @@ def charge(state: RecordDict, fleet: Fleet, answers: NDArray[np.int32]) -> None:
         _store(state, Budgets(counts, budgets.last, budgets.cap))
 
 
-def _budgets(state: RecordDict, here: Residence, fleet: Fleet) -> Budgets | None:
+def _budgets(state: RecordDict, here: NodeClients, fleet: Fleet) -> Budgets | None:
     """The clients' remaining participations: by the node's account, or else in this Flower run."""
     if here.account is not None:
-        return KeptBudgets(here.account, fleet.plan.population, fleet.plan.answers)
+        return StoredBudgets(here.account, fleet.plan.population, fleet.plan.answers)
     return _load(state, fleet)
 
 
@@ -181,7 +183,7 @@ def _load(state: RecordDict, fleet: Fleet) -> Budgets | None:
 
 
 def _store(state: RecordDict, budgets: Budgets | None) -> None:
-    if budgets is not None and not isinstance(budgets, KeptBudgets):
+    if budgets is not None and not isinstance(budgets, StoredBudgets):
         state["budgets"] = ArrayRecord(
             {"counts": Array(budgets.counts), "last": Array(np.asarray(budgets.last))}
         )
@@ -203,4 +205,4 @@ def faults_of(states: Iterable[RecordDict], round: int) -> Faults:
     return sum((_faults(state, round) for state in states), Faults())
 
 
-app = _app(residence)
+app = _app(clients_of_node)

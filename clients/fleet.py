@@ -30,7 +30,7 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.training import Training
 from fedprivacy.training.cohort import numbers_held, train_cohort, way_of
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
-from fedprivacy.training.model_spec import Blueprint, blueprint
+from fedprivacy.training.model_spec import ModelSpec, model_spec
 from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_class
 from fedprivacy.training.trainers import Trainer, trainer_of
 from fedprivacy.training.updates import Stack, Updates
@@ -55,7 +55,7 @@ class Fleet:
 
     plan: Plan
     people: Population
-    model: Blueprint
+    model: ModelSpec
     module: nn.Module
     sizes: Ids
     training: LocalTraining
@@ -100,7 +100,7 @@ class Fleet:
             torch.backends.cudnn.allow_tf32 = False  # ten bits of a product are not a plain loop's
         people = people or population(scenario.data)
         check_references(scenario, people)
-        model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
+        model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
         options, module = scenario.training, model.build(0)
         plan = plan or plan_of(scenario, model)
         sizes = people.partition.sizes if sizes is None else sizes

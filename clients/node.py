@@ -20,7 +20,7 @@ from fedprivacy.population.clients import Population
 from fedprivacy.population.on_nodes import agreed_sizes, of_node
 from fedprivacy.randomness.system import SEEDED, check_noise, streams_for
 from fedprivacy.scenario import OnNodes, Scenario
-from fedprivacy.scenario.bundled import Playable, code_allowed, own_scenario, scenario_of_app
+from fedprivacy.scenario.bundled import Runnable, code_allowed, own_scenario, scenario_of_app
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.statistics import Statistics
 
@@ -29,7 +29,7 @@ NOBODY = Owner()  # has said nothing
 
 
 @dataclass(frozen=True)
-class Residence:
+class NodeClients:
     """The clients of a node.
 
     Args:
@@ -61,7 +61,7 @@ class Residence:
             log(f"account {self.account.file}: {words}")
 
 
-def residence(context: Context) -> Residence:
+def clients_of_node(context: Context) -> NodeClients:
     """The clients of a Flower node: by its own scenario, or else by that of the run.
 
     Raises:
@@ -72,7 +72,7 @@ def residence(context: Context) -> Residence:
     if owner.scenario is None:
         noise = owner.noise or check_noise(context.run_config.get("noise", SEEDED), "run config")
         residents = _of_run(str(context.run_config["scenario"]), code_allowed(context.run_config), noise)
-        return Residence(residents, residents.hosts_of(context.node_config), owner)
+        return NodeClients(residents, residents.hosts_of(context.node_config), owner)
     with kind("scenario"):
         scenario = own_scenario(owner.scenario, owner.named)
     with kind("node-config"):
@@ -83,7 +83,7 @@ def residence(context: Context) -> Residence:
     assert owner.home is not None  # it is pinned
     account = Account.open(owner.home, scenario)
     observe = scenario.federation.observe if isinstance(scenario, Scenario) else "sum"
-    return Residence(residents, hosts, owner, account, observe)
+    return NodeClients(residents, hosts, owner, account, observe)
 
 
 @lru_cache(maxsize=2)
@@ -122,7 +122,7 @@ def _of_owner(owner: Owner, hosts: tuple[int, ...], stamp: tuple[str, int, int] 
 
 
 def _residents(
-    scenario: Playable, allow_code: bool, noise: str, people: Population | None = None
+    scenario: Runnable, allow_code: bool, noise: str, people: Population | None = None
 ) -> Residents:
     if isinstance(scenario, Statistics):
         respondents = Respondents.of(scenario)

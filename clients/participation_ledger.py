@@ -134,7 +134,7 @@ class Account:
         replace_file(self.file, data, strict=True)
 
 
-class KeptBudgets(Budgets):
+class StoredBudgets(Budgets):
     """Budgets that are read from an account and written to it before anybody answers.
 
     Args:

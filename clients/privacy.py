@@ -31,7 +31,7 @@ def privatise(
     Args:
         updates: Raw updates; with unit "example" already private.
         clients: Their ids, sorted, shape (clients,).
-        plan: The clients' own plan, of this round (`Plan.following`).
+        plan: The clients' own plan, of this round (`Plan.for_round`).
         streams: The run's random streams; each client draws from its own.
         round: The round, which keys the draws.
         observe: "sum" for the sum of the updates, "each" for all of them.

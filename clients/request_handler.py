@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from clients.fleet import Budgets, Fleet
 from clients.privacy import sum_noise
 from clients.training import ChunkTrainer, client_chunks
-from clients.worker_pool import Crew
+from clients.worker_pool import WorkerPool
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.mechanisms.summation import RunningSum
 from fedprivacy.messages.faults import Faults
@@ -29,7 +29,7 @@ def answer(
     budgets: Budgets | None,
     request: TrainRequest,
     hosts: Sequence[int] = (0,),
-    crew: Crew | None = None,
+    pool: WorkerPool | None = None,
 ) -> tuple[TrainReply, Faults]:
     """Serves a request as the clients' own plan allows.
 
@@ -38,7 +38,7 @@ def answer(
         budgets: Their remaining participations, or None where the plan limits nobody.
         request: The server's request.
         hosts: The logical hosts that live on this node.
-        crew: Who trains them; None: this process.
+        pool: Who trains them; None: this process.
 
     Returns:
         The reply, and the faults that it leaves out: under local trust those are for the node alone.
@@ -55,7 +55,7 @@ def answer(
     # One draw for a sum covers no single message of it.
     if request.observe == "each" and fleet.plan.trust == "local" and fleet.plan.noise_draw == "sum":
         raise Refusal("request for single messages, but the plan draws noise for sums only")
-    fleet.plan.following(request.clipping_norm)
+    fleet.plan.for_round(request.clipping_norm)
     clients = request.clients
     check_clients(clients, request.host, hosts, fleet.hosts, fleet.plan.population)
     if len(request.weights) != fleet.parameters:
@@ -69,7 +69,7 @@ def answer(
     dropped = Faults({"dropped": len(clients) - len(present)})
     faults, cut = dropped, client_chunks(fleet, willing, request.observe)
     here = map(ChunkTrainer(fleet, request).train, cut)
-    for part in here if crew is None else crew.train(fleet, request, cut):
+    for part in here if pool is None else pool.train(fleet, request, cut):
         if each:
             rows[row : row + len(part.clients)] = part.private
         else:

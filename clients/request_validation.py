@@ -13,7 +13,7 @@ from clients.error_filter import kind
 from clients.fleet import Fleet
 from clients.statistics import Respondents
 from fedprivacy.errors import Refusal
-from fedprivacy.messages.protocol import AskRequest, TrainRequest, check_clients
+from fedprivacy.messages.protocol import QueryRequest, TrainRequest, check_clients
 
 
 def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int], observe: str) -> None:
@@ -36,7 +36,7 @@ def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int], observe: str)
     if reason:
         raise Refusal(reason, "plan")
     with kind("plan"):
-        plan.following(request.clipping_norm)
+        plan.for_round(request.clipping_norm)
     # Single updates make the server the global attacker of Nasr, Shokri and Houmansadr 2019, which sees the
     # update of each participant.
     if request.observe == "each" and observe == "sum":
@@ -55,7 +55,7 @@ def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int], observe: str)
         raise Refusal("weights that are not finite", "model")
 
 
-def vet_query(respondents: Respondents, request: AskRequest, hosts: Sequence[int]) -> None:
+def vet_query(respondents: Respondents, request: QueryRequest, hosts: Sequence[int]) -> None:
     """Refuses a query that the node's own plan does not cover.
 
     Raises:

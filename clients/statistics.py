@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from clients.fleet import hosts_here
 from fedprivacy.errors import InputError, Refusal
-from fedprivacy.messages.protocol import AskReply, AskRequest, check_clients
+from fedprivacy.messages.protocol import QueryReply, QueryRequest, check_clients
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.people import Ids, People
@@ -58,11 +58,11 @@ class Respondents:
 
     def answer(
         self,
-        request: AskRequest,
+        request: QueryRequest,
         answered: Answered,
         hosts: list[int],
         keep: Callable[[], None] = lambda: None,
-    ) -> AskReply:
+    ) -> QueryReply:
         """Serves a request as the clients' own plan allows: each client answers each query once.
 
         Args:
@@ -94,4 +94,4 @@ class Respondents:
         first = int(willing[0]) if len(willing) else 0
         stream = self.streams.noise(f"answers/{ask.question.name}", member=first)
         released = totals(self.plan, ask, self.people, willing, stream)
-        return AskReply(released, answered=len(willing), refused=len(request.clients) - len(willing))
+        return QueryReply(released, answered=len(willing), refused=len(request.clients) - len(willing))

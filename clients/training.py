@@ -146,7 +146,7 @@ class ChunkTrainer:
         private, broken = privatise(
             updates,
             clients[answering],
-            fleet.plan.following(request.clipping_norm),
+            fleet.plan.for_round(request.clipping_norm),
             fleet.streams,
             round=request.round,
             observe=request.observe,

@@ -77,7 +77,7 @@ class Worker:
         self._process.join()
         self._process.close()
 
-    def dismiss(self) -> None:
+    def shutdown(self) -> None:
         """Ends it when it has no task."""
         with contextlib.suppress(OSError):
             self.pipe.send(None)  # others forked since have this end open too: closing it would end nothing

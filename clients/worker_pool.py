@@ -34,7 +34,7 @@ _LOOK = 3600.0  # seconds between checks of the clock while no worker answers
 _AHEAD = 2  # pieces for each worker that are begun before the first of them is taken
 
 
-class Crew:
+class WorkerPool:
     """Workers for the clients of a fleet, to be used as a context.
 
     With one worker all is done in this process, where nothing stops a client that hangs and one that dies
@@ -52,7 +52,7 @@ class Crew:
         self._shared: _Shared | None = None
         self._fleet: Fleet | None = None
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> WorkerPool:
         torch.set_num_threads(1)  # as in each worker: more threads round otherwise
         return self
 
@@ -60,7 +60,7 @@ class Crew:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         while self._idle:
-            self._idle.pop().dismiss()
+            self._idle.pop().shutdown()
 
     def train(self, fleet: Fleet, request: TrainRequest, pieces: Sequence[Ids]) -> Iterator[Part]:
         """The results of the pieces, in order; use each one before taking the next.
@@ -135,9 +135,9 @@ class _Turns:
     """Assigns a message's pieces to workers, and handles processes that die or take too long."""
 
     def __init__(
-        self, crew: Crew, fleet: Fleet, shared: _Shared, request: TrainRequest, pieces: Sequence[Ids]
+        self, pool: WorkerPool, fleet: Fleet, shared: _Shared, request: TrainRequest, pieces: Sequence[Ids]
     ) -> None:
-        self._crew, self._shared, self._request = crew, shared, request
+        self._pool, self._shared, self._request = pool, shared, request
         self._trainer = ChunkTrainer(fleet, request)
         self._plain = replace(request, weights=np.zeros(0, np.float32))
         self._pieces = pieces
@@ -160,7 +160,7 @@ class _Turns:
             self._slots.append(slot)
 
     def _hand_out(self) -> None:
-        while len(self.busy) < self._crew.workers:
+        while len(self.busy) < self._pool.workers:
             if self._again:
                 number, job = self._again.popleft()
             elif self._waiting and self._slots:
@@ -168,7 +168,7 @@ class _Turns:
                 job = _Job(self._pieces[number], self._slots.popleft())
             else:
                 return
-            worker = self._crew.worker()
+            worker = self._pool.worker()
             self.busy[worker] = number, job
             try:
                 worker.start(self._plain, job.now, job.slot, job.failure)
@@ -186,7 +186,7 @@ class _Turns:
                 self._lost(worker, "worker_died")
             else:
                 number, job = self.busy.pop(worker)
-                self._crew.give_back(worker)
+                self._pool.give_back(worker)
                 self._answered(number, job, part)
         for worker in [worker for worker in self.busy if worker.seconds >= self._most]:
             self._lost(worker, "late")

@@ -45,7 +45,7 @@ from fedprivacy.statistics.plan import people_of
 from fedprivacy.statistics.plan import plan_of as statistics_plan_of
 from fedprivacy.statistics.record import StatisticsRecord
 from fedprivacy.statistics.streams import statistics_streams
-from fedprivacy.training.model_spec import Blueprint, blueprint
+from fedprivacy.training.model_spec import ModelSpec, model_spec
 from server.aggregation import RoundTotal, nobody_took_part
 from server.deployment_grid import PollingGrid
 from server.estimates import serve as serve_estimates
@@ -76,7 +76,7 @@ class NodeView:
 def make_app(
     record: RunRecord,
     people: Population,
-    model: Blueprint,
+    model: ModelSpec,
     *,
     checkpoint: Checkpoint | None = None,
     view: NodeView = NodeView(),
@@ -103,7 +103,7 @@ def serve(
     grid: Grid,
     record: RunRecord,
     people: Population,
-    model: Blueprint,
+    model: ModelSpec,
     checkpoint: Checkpoint | None = None,
     view: NodeView = NodeView(),
     on_begin: Callable[[], object] = lambda: None,
@@ -139,7 +139,7 @@ def _play(
     grid: Grid,
     record: RunRecord,
     people: Population,
-    model: Blueprint,
+    model: ModelSpec,
     checkpoint: Checkpoint | None,
     view: NodeView,
 ) -> None:
@@ -203,7 +203,7 @@ def _looked_up(total: RoundTotal, number: int, view: NodeView) -> RoundTotal:
 
 
 def federation_of(
-    grid: Grid, scenario: Scenario, ledger: Ledger, people: Population, model: Blueprint
+    grid: Grid, scenario: Scenario, ledger: Ledger, people: Population, model: ModelSpec
 ) -> tuple[Federation, nn.Module]:
     """The server's side of a scenario before its first round, and the model to evaluate with.
 
@@ -298,7 +298,7 @@ def _train(
 ) -> RunDirectory:
     people = for_server(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
     check_references(scenario, people)
-    model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allowed)
+    model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allowed)
     plan = plan_of(scenario, model)
     directory = begin(scenario.to_toml())
     # The nodes read their plan from the same run config, so they would follow any other submitter too.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.erm.study.document import OnCell, study
-from fedprivacy.erm.study.lots import Lot, SiloStudy, Told
+from fedprivacy.erm.study.lots import Lot, SiloReplies, SiloStudy
 from fedprivacy.erm.study.people import Records
 from fedprivacy.errors import FedPrivacyError
 from fedprivacy.guarantees.deployment import Stated
@@ -57,19 +57,19 @@ def serve(
     Raises:
         RunError: if a host has no node, no silo answers, or a minimum was not found.
     """
-    asking = SilosOnGrid(grid, SiloStudy(scenario, people, streams))
+    silos = SilosOnGrid(grid, SiloStudy(scenario, people, streams))
 
     def begin() -> None:
         on_begin()
-        asking.deal()
+        silos.deal()
 
     study(
         scenario,
         people,
         directory,
         streams=streams,
-        ask=asking,
-        dealing=lambda: None if asking.dealing is None else asking.dealing.to_json(),
+        ask=silos,
+        dealing=lambda: None if silos.dealing is None else silos.dealing.to_json(),
         stated=stated,
         command=command,
         on_cell=on_cell,
@@ -79,7 +79,7 @@ def serve(
 
 @dataclass
 class SilosOnGrid:
-    """Asks the silos of a study over a grid: an `Ask`.
+    """Asks the silos of a study over a grid: an `SiloCall`.
 
     Args:
         grid: Flower's way to the nodes.
@@ -100,13 +100,13 @@ class SilosOnGrid:
             self.dealing = deal_hosts(self.grid, self.side.scenario.federation.hosts)
         return self.dealing
 
-    def __call__(self, lot: Lot, step: int, thetas: NDArray[np.float64]) -> Told:
+    def __call__(self, lot: Lot, step: int, thetas: NDArray[np.float64]) -> SiloReplies:
         """The answers of a lot's silos at a step, in the order of the silos, whatever their nodes."""
         dealing = self.deal()
         assert dealing is not None  # there is a lot
         federation = self.side.scenario.federation
         requested = list(chunks(np.arange(lot.silos), hosts=federation.hosts, size=lot.silos))
-        step_results = Told(np.zeros((lot.count, lot.silos, thetas.shape[1])), 0)
+        step_results = SiloReplies(np.zeros((lot.count, lot.silos, thetas.shape[1])), 0)
         in_order = by_turn(self._replies(dealing, requested, lot, step, thetas))
         reply = next(in_order, None)
         present, why = 0, None
@@ -123,7 +123,7 @@ class SilosOnGrid:
             except FedPrivacyError as error:
                 why = why or str(error)[:REASON]
             reply = next(in_order, None)
-        return Told(step_results.rows, present, why)
+        return SiloReplies(step_results.rows, present, why)
 
     def _accepted(
         self, message: Message, lot: Lot, chunk: Chunk, dimension: int

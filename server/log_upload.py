@@ -63,7 +63,7 @@ class Home:
             self._write(self._sender.begin(""))
         else:
             left_out = self._send(["scenario.toml", "run.json", "events.jsonl", *self._checkpoint()])
-        message = None if error is None else said_of(error)
+        message = None if error is None else description_of(error)
         self._write(self._sender.end("finished" if error is None else "failed", message, left_out))
         time.sleep(2 * _PAUSE)  # the log's last lines are uploaded before the run is called finished
 
@@ -108,7 +108,7 @@ def going_home(run_config: Mapping[str, object]) -> Iterator[Home]:
     home.end(None)
 
 
-def said_of(error: BaseException) -> str:
+def description_of(error: BaseException) -> str:
     """The error text of a failed run: our own errors in their words, others with their kind."""
     text = str(error) if isinstance(error, FedPrivacyError) else f"{type(error).__name__}: {error}"
     return text[:2000]  # which goes home in one line

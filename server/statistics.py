@@ -16,10 +16,10 @@ from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.io.escape import first_line
 from fedprivacy.mechanisms.laplace import Laplace
 from fedprivacy.messages.faults import REASON
-from fedprivacy.messages.protocol import AskReply, AskRequest
+from fedprivacy.messages.protocol import QueryReply, QueryRequest
 from fedprivacy.randomness.system import streams_for
 from fedprivacy.statistics.people import People
-from fedprivacy.statistics.plan import Ask, StatisticsPlan
+from fedprivacy.statistics.plan import PlannedQuery, StatisticsPlan
 from fedprivacy.statistics.record import StatisticsRecord
 from fedprivacy.statistics.releasing import release
 from fedprivacy.statistics.results import result, truth
@@ -124,7 +124,11 @@ def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
 
 
 def gather(
-    requested: Sequence[Chunk], replies: Iterator[Message], plan: StatisticsPlan, ask: Ask, dealing: Dealing
+    requested: Sequence[Chunk],
+    replies: Iterator[Message],
+    plan: StatisticsPlan,
+    ask: PlannedQuery,
+    dealing: Dealing,
 ) -> Gathered:
     """Sums a query's replies in the order of the chunks, independently of their order of arrival.
 
@@ -148,12 +152,12 @@ def gather(
     return gathered
 
 
-def _add(gathered: Gathered, message: Message, plan: StatisticsPlan, ask: Ask, clients: int) -> None:
+def _add(gathered: Gathered, message: Message, plan: StatisticsPlan, ask: PlannedQuery, clients: int) -> None:
     if message.has_error():
         gathered.fail(clients, message.error.reason or f"Flower error {message.error.code}")
         return
     try:
-        reply = AskReply.of(*parts_of(message), cells=plan.totals_of(ask), clients=clients)
+        reply = QueryReply.of(*parts_of(message), cells=plan.totals_of(ask), clients=clients)
         if plan.trust != "local" or not isinstance(ask.mechanism, Laplace):  # its noise is unbounded
             _check(reply, counts=plan.trust == "local")
     except FedPrivacyError as error:
@@ -164,7 +168,7 @@ def _add(gathered: Gathered, message: Message, plan: StatisticsPlan, ask: Ask, c
     gathered.refused += reply.refused
 
 
-def _check(reply: AskReply, *, counts: bool) -> None:
+def _check(reply: QueryReply, *, counts: bool) -> None:
     """Refuses totals that no honest node can have.
 
     Args:
@@ -196,7 +200,7 @@ def _replies(
                 dealing.nodes[chunk.host],
                 MESSAGE,
                 f"{query}/{position}",
-                *AskRequest(query, chunk.host, chunk.clients, plan).parts(),
+                *QueryRequest(query, chunk.host, chunk.clients, plan).parts(),
             )
             for position, chunk in wave
         )

@@ -91,7 +91,7 @@ class Federation:
         Raises:
             RunError: if the cohort is not empty and every client failed.
         """
-        plan = self.plan.following(self.clipping_norm)
+        plan = self.plan.for_round(self.clipping_norm)
         cohort = draw_cohort(self.plan, self.ledger, self.streams, number)
         # Charged before the first message leaves: a crash in the round must not lose a charge.
         self.ledger.ask(cohort)
@@ -125,7 +125,7 @@ class Federation:
             number: The round.
             cohort: Sorted ids, shape (cohort,).
         """
-        plan = self.plan.following(self.clipping_norm)
+        plan = self.plan.for_round(self.clipping_norm)
         requested = list(chunks(cohort, hosts=self.dealing.hosts, size=self.chunk_size))
         return aggregate(
             requested,
@@ -173,7 +173,7 @@ class Federation:
         }
         if self.clipping_norm is not None:
             norm = stored_array(tensors, "clipping_norm", np.array([self.clipping_norm]))
-            self.clipping_norm = self.plan.following(float(norm[0])).clipping_norm
+            self.clipping_norm = self.plan.for_round(float(norm[0])).clipping_norm
         self.weights, self.optimizer.state = stored_array(tensors, "weights", self.weights), state
 
     def _requests(self, number: int, requested: Sequence[tuple[int, Chunk]]) -> Iterator[Message]:

@@ -46,7 +46,7 @@ def noise_multiplier(
     if not 0 < epsilon < math.inf:
         raise InputError(f"epsilon = {epsilon}: must be a finite number above 0.")
 
-    def spend(log_noise: float) -> accounting.Spent:
+    def spend(log_noise: float) -> accounting.Accounted:
         return accounting.epsilon(make_event(math.exp(log_noise)), delta, adjacency)
 
     low, high = _bracket(lambda log_noise: spend(log_noise).epsilon, epsilon)

@@ -147,8 +147,8 @@ def left_over(epsilon: float, delta: float, count: int, total_delta: float) -> f
     check_delta(total_delta)
     if delta == 0:
         return total_delta
-    log_kept = math.log1p(-total_delta) - count * math.log1p(-delta)  # ln(1 - delta~)
-    left = -math.expm1(min(log_kept, 0.0)) - ROUNDING * total_delta
+    log_remaining = math.log1p(-total_delta) - count * math.log1p(-delta)  # ln(1 - delta~)
+    left = -math.expm1(min(log_remaining, 0.0)) - ROUNDING * total_delta
     if left <= 0:
         raise InputError(
             f"the deltas of the releases make {-math.expm1(count * math.log1p(-delta)):.3g} together, "

@@ -39,14 +39,14 @@ from fedprivacy.errors import InputError, UnsupportedEvent
 
 
 @dataclass(frozen=True)
-class Spent:
+class Accounted:
     """An epsilon and its accountant: a name of `ACCOUNTANT`, or "none" without privacy."""
 
     epsilon: float
     accountant: str
 
 
-def epsilon(event: dp.DpEvent, delta: float, adjacency: str) -> Spent:
+def epsilon(event: dp.DpEvent, delta: float, adjacency: str) -> Accounted:
     """The least epsilon that an accountant can prove for `event`.
 
     Args:
@@ -62,7 +62,7 @@ def epsilon(event: dp.DpEvent, delta: float, adjacency: str) -> Spent:
     4.377
     """
     _check(delta, adjacency)
-    return _spent(releases(event, adjacency), delta, adjacency)
+    return _accounted(releases(event, adjacency), delta, adjacency)
 
 
 def epsilon_pld(event: dp.DpEvent, delta: float, adjacency: str) -> float:
@@ -106,16 +106,16 @@ def _check_adjacency(adjacency: str) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _spent(parts: Composition, delta: float, adjacency: str) -> Spent:
+def _accounted(parts: Composition, delta: float, adjacency: str) -> Accounted:
     if _not_private(parts):
-        return Spent(math.inf, "none")
+        return Accounted(math.inf, "none")
     if adjacency != "replace-one" and any(
         isinstance(leaf, dp.RandomizedResponseDpEvent) for leaf, _ in parts
     ):
         # dp_accounting's zero-out means an answer drawn uniformly, which no mechanism here does.
         raise UnsupportedEvent(_advice(parts, delta, adjacency))
     if delta == 0:
-        return Spent(basic_composition(parts, delta, adjacency), "basic composition")
+        return Accounted(basic_composition(parts, delta, adjacency), "basic composition")
     for name in EXACT:
         if (exact := _ask(name, parts, delta, adjacency)) is not None:
             return exact
@@ -132,9 +132,9 @@ def _spent(parts: Composition, delta: float, adjacency: str) -> Spent:
     raise UnsupportedEvent(_advice(parts, delta, adjacency))
 
 
-def _ask(name: str, parts: Composition, delta: float, adjacency: str) -> Spent | None:
+def _ask(name: str, parts: Composition, delta: float, adjacency: str) -> Accounted | None:
     try:
-        return Spent(ACCOUNTANT[name](parts, delta, adjacency), name)
+        return Accounted(ACCOUNTANT[name](parts, delta, adjacency), name)
     except UnsupportedEvent:
         return None
 

@@ -72,7 +72,7 @@ def attack_document(runs: Sequence[Measured], *, bound: Bound, empirical: LowerB
         "measured": min(run.measured for run in runs),
         "fitted": any(run.fitted for run in runs),
         "seeds": len(runs),
-        **told_figures(runs),
+        **performance_figures(runs),
         "points": {
             name: [counts.to_json() for counts in counted] for name, counted in points_of(runs).items()
         },
@@ -85,7 +85,7 @@ def attack_document(runs: Sequence[Measured], *, bound: Bound, empirical: LowerB
     }
 
 
-def told_figures(runs: Sequence[Measured]) -> dict[str, Any]:
+def performance_figures(runs: Sequence[Measured]) -> dict[str, Any]:
     """AUC, balanced accuracy, advantage and TPRs of one score as a JSON object.
 
     Args:

@@ -23,7 +23,7 @@ def _known(value: Any) -> Any:
 
 
 Known = Annotated[float | None, BeforeValidator(_known)]
-One = Annotated[float | str | None, BeforeValidator(_known)]  # a choice of a category is a text
+OneValue = Annotated[float | str | None, BeforeValidator(_known)]  # a choice of a category is a text
 Several = tuple[Known, ...]
 
 
@@ -47,10 +47,10 @@ class Answer(Part):
     """The published answer of a query, its interval, and the true value (simulation only)."""
 
     labels: tuple[str, ...] | None = None
-    estimate: Several | One = None
+    estimate: Several | OneValue = None
     low: Several | Known = None
     high: Several | Known = None
-    true: Several | One = None
+    true: Several | OneValue = None
 
     @model_validator(mode="after")
     def _one_each(self) -> Answer:

@@ -176,7 +176,7 @@ class ArmAccuracy(Part):
     test: Figures = Figures()
 
 
-class Played(Part):
+class ArmResult(Part):
     """One arm of a game at one epsilon.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from fedprivacy.documents.attack import CLIPPED, Attack, Level, Played, Verdict
+from fedprivacy.documents.attack import CLIPPED, ArmResult, Attack, Level, Verdict
 from fedprivacy.documents.envelope import STATUS, Document, Performance
 from fedprivacy.documents.ledger import Ledger
 from fedprivacy.documents.redaction import SEEDS
@@ -30,7 +30,7 @@ class ReplayDocument(Document):
     error: Annotated[str | None, CHECKED] = None
     attacks: Annotated[tuple[Attack, ...], Checked(Annotated[list[Attack], Field(max_length=1000)])] = ()
     arms: Annotated[
-        tuple[Played, ...], Checked(Annotated[list[Played], Field(max_length=1000)], optional=True)
+        tuple[ArmResult, ...], Checked(Annotated[list[ArmResult], Field(max_length=1000)], optional=True)
     ] = ()
     exposures: Raw = None  # the operator's, with a section of its own
     plans: Annotated[Raw, Checked(Annotated[list[dict[str, Any]], Field(max_length=1000)])] = None

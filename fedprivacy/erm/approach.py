@@ -11,7 +11,7 @@ import dp_accounting
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fedprivacy.accounting.epsilon import Spent, epsilon
+from fedprivacy.accounting.epsilon import Accounted, epsilon
 from fedprivacy.erm.assumptions import ErmAssumption
 from fedprivacy.erm.conditions import size_is_public
 from fedprivacy.erm.objective import Objective
@@ -105,7 +105,7 @@ class Approach(ABC):
     def event(self) -> dp_accounting.DpEvent | None:
         """The event of one estimate; None where no accountant has one."""
 
-    def spent(self) -> Spent:
+    def spent(self) -> Accounted:
         """The epsilon of one estimate at `delta`, and the accountant that computed it."""
         event = self.event()
         assert event is not None  # else overridden

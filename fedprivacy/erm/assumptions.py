@@ -28,7 +28,7 @@ class ErmAssumption(Assumption):
         "the submitter of the run is honest about the plan: each silo adds its noise, and answers each "
         "step once, by the plan that came with the run"
     )
-    PLAYED_ONCE = (
+    RELEASED_ONCE = (
         "the observer has not seen this study with other silos absent, which under the same seed "
         "is another release with the same noise"
     )

@@ -32,7 +32,7 @@ Trust = Literal["local", "central"]
 # Yields the query point, shape (d,), receives the silos' answers, shape (silos, d), and so on; its last yield
 # is the estimate.
 Leading = Generator[Vector, Vector, None]
-Asking = Callable[[int, Vector], Vector]
+SiloCall = Callable[[int, Vector], Vector]
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Federated(ABC):
         return FederatedEstimate(theta, self.name, self.trust, promised, self.noise(len(held)))
 
 
-def together(leads: Sequence[Leading], steps: int, answer: Asking) -> Vector:
+def together(leads: Sequence[Leading], steps: int, answer: SiloCall) -> Vector:
     """Several estimates side by side, each with noise of its own, shape (estimates, d).
 
     Args:

@@ -17,7 +17,7 @@ import dp_accounting
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fedprivacy.accounting.epsilon import Spent
+from fedprivacy.accounting.epsilon import Accounted
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.erm.approach import Approach, Estimate, check_radius, gaussian_for, project
 from fedprivacy.erm.assumptions import ErmAssumption
@@ -141,9 +141,9 @@ class ObjectivePerturbation(Approach):
         """Pure epsilon-DP at delta = 0; else None: no accountant has an event for it."""
         return PureDpEvent(self.epsilon) if self.delta == 0 else None
 
-    def spent(self) -> Spent:
+    def spent(self) -> Accounted:
         """As `Approach` has it: the parts add up to epsilon and delta."""
-        return Spent(self.epsilon, "density of a perturbed minimum")
+        return Accounted(self.epsilon, "density of a perturbed minimum")
 
     def assumptions(self) -> tuple[str, ...]:
         """As `Approach` has it."""

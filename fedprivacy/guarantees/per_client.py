@@ -35,8 +35,8 @@ def client_events(
         `clients` (a count), `answers`, `records` (null if all sizes cost the same) and `event`.
     """
     counted = _binned(answers.astype(np.int64), upward=True)
-    reckoned = _binned(sizes, upward=False) if batches.by_size else np.zeros_like(sizes)
-    groups, clients = np.unique(np.stack([counted, reckoned]), axis=1, return_counts=True)
+    accounted = _binned(sizes, upward=False) if batches.by_size else np.zeros_like(sizes)
+    groups, clients = np.unique(np.stack([counted, accounted]), axis=1, return_counts=True)
     return [
         group_of(batches, step, clients=number, answers=often, records=records or None)
         for (often, records), number in zip(groups.T.tolist(), clients.tolist(), strict=True)

@@ -25,7 +25,7 @@ class AdaptiveGaussian(Gaussian):
     multiplier z_delta = (z^-2 - (2 sigma_b)^-2)^(-1/2).
 
     Args:
-        clipping_norm: C, of the first round in a plan, of this round in `Plan.following`.
+        clipping_norm: C, of the first round in a plan, of this round in `Plan.for_round`.
         noise_multiplier: z, of update and bit together: what the accountant reads.
         quantile: The target share of updates no longer than C.
         learning_rate: How fast C follows.

@@ -212,7 +212,7 @@ NOISE_OF_STEPS_HAS_NO_SUM = Rule[Terms](
     'Use noise_draw = "client", or unit = "client".',
 )
 # The server does not count how often a client has answered, and clients under other trust do not either.
-CAP_IS_KEPT_BY_CLIENTS = Rule[Terms](
+CAP_IS_ENFORCED_BY_CLIENTS = Rule[Terms](
     "max_participations",
     lambda t: t.max_participations is not None and t.trust not in (None, "local"),
     lambda t: f"has no effect under trust {literal(t.trust)}",
@@ -337,7 +337,7 @@ NOISE_OF_SERVER_IS_IN_ONE_STEP = Rule[Terms](
 RULES: tuple[Entry[Terms], ...] = (
     First(SEPARATED_COHORTS_HAVE_CLIENTS, COHORTS_COME_APART),
     SEPARATED_CLIENTS_ARE_KNOWN,
-    CAP_IS_KEPT_BY_CLIENTS,
+    CAP_IS_ENFORCED_BY_CLIENTS,
     LOCAL_ANSWERS_ARE_SEEN,
     PURE_NOISE_REPLACES_ANSWERS,
     PURE_NOISE_IS_OF_CLIENTS,

@@ -161,7 +161,7 @@ class FrequencyOracle(ABC):
         return array
 
 
-def partly_told(epsilon: float) -> dp_accounting.DpEvent:
+def half_distinguished(epsilon: float) -> dp_accounting.DpEvent:
     """The event of a report that distinguishes two categories half of the time, and then costs epsilon.
 
     For any two categories the privacy loss is 0 with probability 1/2, and else that of randomised response

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.mechanisms.bits import RandomizedResponse
-from fedprivacy.mechanisms.frequency import Counts, FrequencyOracle, Reports, partly_told
+from fedprivacy.mechanisms.frequency import Counts, FrequencyOracle, Reports, half_distinguished
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class HadamardResponse(FrequencyOracle):
 
     def event(self) -> dp_accounting.DpEvent:
         """The event of one report: two columns agree in half of the rows, which then reveal nothing."""
-        return partly_told(self.epsilon)
+        return half_distinguished(self.epsilon)
 
 
 def parity(numbers: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -14,7 +14,7 @@ from scipy.special import expit
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.coins import coins, rounded_up
-from fedprivacy.mechanisms.frequency import Counts, FrequencyOracle, Reports, partly_told
+from fedprivacy.mechanisms.frequency import Counts, FrequencyOracle, Reports, half_distinguished
 
 _CELLS = 2**20  # bits drawn or counted at a time: a megabyte or two
 
@@ -111,4 +111,4 @@ class OptimizedUnary(_Unary):
         Two categories differ in two bits. Where these are equal, which is half of the time, they say
         nothing of the two; where not, the odds are e^eps.
         """
-        return partly_told(self.epsilon)
+        return half_distinguished(self.epsilon)

@@ -143,7 +143,7 @@ class TrainReply:
 
 
 @dataclass(frozen=True)
-class AskRequest:
+class QueryRequest:
     """Ask these clients one query of a statistics scenario; they all live on one logical host.
 
     Args:
@@ -167,7 +167,7 @@ class AskRequest:
         }
 
     @classmethod
-    def of(cls, arrays: Arrays, values: Values) -> AskRequest:
+    def of(cls, arrays: Arrays, values: Values) -> QueryRequest:
         """The request that `parts` took apart.
 
         Raises:
@@ -183,7 +183,7 @@ class AskRequest:
 
 
 @dataclass(frozen=True)
-class AskReply:
+class QueryReply:
     """A node's reply for a chunk.
 
     Args:
@@ -201,7 +201,7 @@ class AskReply:
         return {"totals": self.totals}, {"answered": self.answered, "refused": self.refused}
 
     @classmethod
-    def of(cls, arrays: Arrays, values: Values, *, cells: int, clients: int) -> AskReply:
+    def of(cls, arrays: Arrays, values: Values, *, cells: int, clients: int) -> QueryReply:
         """Rebuilds the reply that `parts` took apart, and checks it against the request.
 
         Raises:

@@ -41,7 +41,7 @@ from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, S
 from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy
 from fedprivacy.scenario.sections import AdamServer, MomentumServer, Privacy, Server
-from fedprivacy.training.model_spec import Blueprint, blueprint
+from fedprivacy.training.model_spec import ModelSpec, model_spec
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Facts:
     least_records: Callable[[], int]
 
 
-def plan_of(scenario: Scenario, model: Blueprint | None = None) -> Plan:
+def plan_of(scenario: Scenario, model: ModelSpec | None = None) -> Plan:
     """The plan of a scenario, calibrated where the scenario gives an epsilon.
 
     With unit "example" the data are loaded, since the plan depends on record counts.
@@ -129,7 +129,7 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
     return _with_room(plan, privacy)
 
 
-def _facts(scenario: Scenario, model: Blueprint | None) -> Facts:
+def _facts(scenario: Scenario, model: ModelSpec | None) -> Facts:
     """Reads the facts of data and model."""
     return Facts(
         scenario.population,
@@ -154,7 +154,7 @@ def _with_room(plan: Plan, privacy: Privacy) -> Plan:
     return replace(plan, mechanism=adaptive)
 
 
-def candidates_of(scenario: Scenario, model: Blueprint | None = None) -> list[Candidate] | None:
+def candidates_of(scenario: Scenario, model: ModelSpec | None = None) -> list[Candidate] | None:
     """The mechanisms that `mechanism = "auto"` chose from, or None where a scenario names one."""
     privacy = scenario.privacy
     if privacy.mechanism != "auto" or privacy.epsilon is None:
@@ -198,11 +198,11 @@ def batches_of(scenario: Scenario) -> Batches:
     return ShuffledBatches(training.epochs, None if training.batch_size == "all" else training.batch_size)
 
 
-def dimension_of(scenario: Scenario, model: Blueprint | None = None) -> int:
+def dimension_of(scenario: Scenario, model: ModelSpec | None = None) -> int:
     """The number of coordinates of an update: the model's parameters."""
     if model is None:
         people = _people(scenario)
-        model = blueprint(scenario.model, people.features, people.dataset.classes)
+        model = model_spec(scenario.model, people.features, people.dataset.classes)
     return len(flat_weights(model.build(0)))
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, get_origin, get_type_hints
 import dp_accounting
 
 from fedprivacy.accounting.calibration import noise_multiplier as least_noise
-from fedprivacy.accounting.epsilon import Spent
+from fedprivacy.accounting.epsilon import Accounted
 from fedprivacy.accounting.epsilon import epsilon as accounted
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
@@ -121,7 +121,7 @@ class Plan:
         """The mechanism whose clipping norm changes from round to round, or None where it does not."""
         return self.mechanism if isinstance(self.mechanism, AdaptiveGaussian) else None
 
-    def following(self, norm: float | None) -> Plan:
+    def for_round(self, norm: float | None) -> Plan:
         """The plan of one round.
 
         Args:
@@ -230,7 +230,7 @@ class Plan:
         rounds = self.charged(self.rounds)
         return rounds if self.max_participations is None else min(self.max_participations, rounds)
 
-    def spent(self) -> Spent:
+    def spent(self) -> Accounted:
         """The epsilon of the whole run at the plan's delta."""
         if self.delta is None:
             raise InputError("a plan without noise has no epsilon")

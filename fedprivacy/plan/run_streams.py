@@ -31,7 +31,7 @@ def run_streams(scenario: Scenario, people: Population, code: str = "") -> Strea
     Args:
         scenario: The scenario of the run.
         people: Its data.
-        code: The digest of its model's code (`Blueprint.code`).
+        code: The digest of its model's code (`ModelSpec.code`).
     """
     if isinstance(scenario.model, Code) and not code:
         raise ValueError("a model by code needs the digest of its code")

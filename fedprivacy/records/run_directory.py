@@ -38,7 +38,7 @@ from fedprivacy.io.lock import FILE as LOCK
 from fedprivacy.io.regular_file import LOOP, is_loop
 from fedprivacy.io.tensor_file import Tensors, check_tensor_file
 
-KEPT_CHECKPOINTS = 2
+CHECKPOINTS = 2
 MAX_ROUNDS = 10**6
 _TRIES = 20
 Done = TypeVar("Done")
@@ -112,7 +112,7 @@ class RunDirectory:
             raise InputError(f"{path}: not a run directory (it has no scenario.toml).")
         return cls(path)
 
-    def nothing_begun(self, command: str) -> InputError:
+    def nothing_started(self, command: str) -> InputError:
         """The error for a directory whose process ended before any work.
 
         Args:
@@ -194,7 +194,7 @@ class RunDirectory:
         metadata = {"rounds": str(checkpoint.rounds), "facts": json.dumps(checkpoint.facts)}
         metadata["whole"] = _digest(tensors, metadata["rounds"], metadata["facts"])
         replace_file(self._checkpoint(checkpoint.rounds), save(tensors, metadata=metadata))
-        for old in self._checkpoints()[:-KEPT_CHECKPOINTS]:
+        for old in self._checkpoints()[:-CHECKPOINTS]:
             old.unlink()
 
     def load_checkpoint(self, on_damaged: Callable[[Path], object] | None = None) -> Checkpoint | None:

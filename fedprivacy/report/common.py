@@ -153,5 +153,5 @@ def sampled(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) ->
     step = -(-len(rows) // MAX_ROWS) if rows else 1
     if step > 1:
         caption += f" Only every {step}th row and the last; the stored record has all {len(rows):,}."
-    rows_kept = [row for index, row in enumerate(rows) if index % step == 0 or index == len(rows) - 1]
-    return Table(caption.strip(), head, rows_kept, numeric=frozenset(range(1, len(head))))
+    sampled_rows = [row for index, row in enumerate(rows) if index % step == 0 or index == len(rows) - 1]
+    return Table(caption.strip(), head, sampled_rows, numeric=frozenset(range(1, len(head))))

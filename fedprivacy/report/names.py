@@ -14,7 +14,7 @@ NOISE = (
     "of it, costs alone, at delta 0."
 )
 
-ASKED = {"auto": "best mechanism (auto)", "all-counts": "all counts"}  # keys that are no mechanism's name
+REQUESTS = {"auto": "best mechanism (auto)", "all-counts": "all counts"}  # keys that are no mechanism's name
 
 
 def arm(arm: Arm) -> str:
@@ -55,7 +55,7 @@ def _trust_alone(arm: Arm) -> str:
 
 def mechanism_label(mechanism: str) -> str:
     """The label of the requested mechanism."""
-    return ASKED.get(mechanism) or registry.title(mechanism)
+    return REQUESTS.get(mechanism) or registry.title(mechanism)
 
 
 def mechanism(name: str | None) -> str:

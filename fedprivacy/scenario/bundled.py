@@ -14,10 +14,10 @@ from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.tune import TuneScenario
 
-Playable = Scenario | Statistics | ErmScenario  # by `flwr run`
+Runnable = Scenario | Statistics | ErmScenario  # by `flwr run`
 
 
-def scenario_of_app(value: str) -> Playable:
+def scenario_of_app(value: str) -> Runnable:
     """The scenario of a Flower run config: TOML text, or a file's path inside the app bundle.
 
     Raises:
@@ -47,7 +47,7 @@ def own_scenario(text: str, named: str = "node config: scenario") -> Scenario | 
     return scenario
 
 
-def _without_attacks(scenario: AnyScenario, named: str) -> Playable:
+def _without_attacks(scenario: AnyScenario, named: str) -> Runnable:
     if isinstance(scenario, AttackScenario):
         raise InputError(f"{named}: has attacks, which `fedprivacy replay` plays, and not `flwr run`.")
     if isinstance(scenario, TuneScenario):

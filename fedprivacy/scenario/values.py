@@ -17,7 +17,7 @@ from fedprivacy.scenario.on_nodes import ON_NODES, shape_of
 if TYPE_CHECKING:
     from fedprivacy.data.npz import Facts
 
-MADE = ("table", "flwr-datasets")  # data sets that are made into an .npz file
+CONVERTED = ("table", "flwr-datasets")  # data sets that are made into an .npz file
 # Term of the privacy plan -> the key that sets it.
 PLAN_KEYS = {
     "trust": "privacy.trust",
@@ -75,7 +75,7 @@ class Values:
         """The .npz file of the data, or the error in making it; None where none is named."""
         if self["data.name"] == "npz":
             return self["data.path"] or None
-        return loaded_file(self) if self["data.name"] in MADE else None
+        return loaded_file(self) if self["data.name"] in CONVERTED else None
 
     @property
     def records(self) -> int | None:

@@ -66,10 +66,10 @@ def _people(data: Data, columns: tuple[str, ...], stamp: tuple[str, int, int] | 
     if isinstance(data, NpzTable):
         return _from_file(data, columns)
     each = data.each if isinstance(data, Categories) else 1
-    return People({ANSWER: made_up(data)}, np.arange(data.clients + 1) * each)
+    return People({ANSWER: synthetic(data)}, np.arange(data.clients + 1) * each)
 
 
-def made_up(data: Bits | Categories | Numbers) -> NDArray[np.float64]:
+def synthetic(data: Bits | Categories | Numbers) -> NDArray[np.float64]:
     """The answers of made-up clients, one client's after the other's, float64, shape (records,)."""
     stream = Streams(data.seed).stream(f"statistics/{data.name}")
     if isinstance(data, Bits):

@@ -23,12 +23,14 @@ from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.people import People, people
 from fedprivacy.statistics.questions import Question, questions_of
 
-Told = RandomizedResponse | FrequencyOracle | Laplace | DiscreteLaplace | ExponentialMechanism | NoisyMax
+QueryMechanism = (
+    RandomizedResponse | FrequencyOracle | Laplace | DiscreteLaplace | ExponentialMechanism | NoisyMax
+)
 _ORACLES = {kind.name: kind for kind in ORACLES}
 
 
 @dataclass(frozen=True)
-class Ask:
+class PlannedQuery:
     """One query and its mechanism.
 
     Args:
@@ -38,7 +40,7 @@ class Ask:
     """
 
     question: Question
-    mechanism: Told | None
+    mechanism: QueryMechanism | None
     times: int = 1
 
     def event(self, adjacency: str) -> dp_accounting.DpEvent:
@@ -76,13 +78,13 @@ class StatisticsPlan:
     adjacency: str
     population: int
     delta: float
-    asks: tuple[Ask, ...]
+    asks: tuple[PlannedQuery, ...]
 
     def event(self) -> dp_accounting.DpEvent:
         """The event of all queries together, of one client or of everybody's totals."""
         return dp_accounting.ComposedDpEvent([ask.event(self.adjacency) for ask in self.asks])
 
-    def totals_of(self, ask: Ask) -> int:
+    def totals_of(self, ask: PlannedQuery) -> int:
         """The number of totals that a query's answers are summed to."""
         if isinstance(ask.mechanism, FrequencyOracle):
             return ask.mechanism.categories
@@ -130,7 +132,7 @@ def plan_of(scenario: Statistics, population: int | None = None) -> StatisticsPl
         adjacency=privacy.adjacency,
         population=scenario.population if population is None else population,
         delta=privacy.delta,
-        asks=tuple(Ask(question, None) for question in questions),
+        asks=tuple(PlannedQuery(question, None) for question in questions),
     )
     if privacy.epsilon is None:
         return plan
@@ -162,19 +164,19 @@ def plan_of(scenario: Statistics, population: int | None = None) -> StatisticsPl
     return stretched(least)
 
 
-def _ask(question: Question, plan: StatisticsPlan, epsilon: float) -> Ask:
+def _ask(question: Question, plan: StatisticsPlan, epsilon: float) -> PlannedQuery:
     """The mechanism of one query for its part of the budget."""
     try:
         if plan.trust == "local":
-            return Ask(question, _local(question, min(epsilon, MAX_EPSILON)))
+            return PlannedQuery(question, _local(question, min(epsilon, MAX_EPSILON)))
         times = len(question.query.quantiles) if question.kind == "quantile" else 1
         mechanism = _central(question, plan.adjacency, epsilon, times)
-        return Ask(question, mechanism, times if isinstance(mechanism, ExponentialMechanism) else 1)
+        return PlannedQuery(question, mechanism, times if isinstance(mechanism, ExponentialMechanism) else 1)
     except InputError as error:
         raise InputError(f"queries.{question.name}: {error}") from error
 
 
-def _local(question: Question, epsilon: float) -> Told:
+def _local(question: Question, epsilon: float) -> QueryMechanism:
     mechanism = question.query.local
     if question.cells:
         cells = question.cells + (question.votes > 1)  # and none of them
@@ -187,7 +189,7 @@ def _local(question: Question, epsilon: float) -> Told:
     return coin if mechanism == "randomized-response" else noise
 
 
-def _central(question: Question, adjacency: str, epsilon: float, times: int) -> Told:
+def _central(question: Question, adjacency: str, epsilon: float, times: int) -> QueryMechanism:
     mechanism, monotone = question.query.central, adjacency != "replace-one"
     if question.kind == "most-common" and mechanism != "all-counts":
         if mechanism == "exponential-mechanism":

@@ -18,7 +18,7 @@ from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.categories import FrequencyOracle, KaryRandomizedResponse
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
-from fedprivacy.statistics.plan import Ask
+from fedprivacy.statistics.plan import PlannedQuery
 from fedprivacy.statistics.questions import Question, Vector
 
 HALVINGS = 40  # of the ends of a share's interval: to 1e-12
@@ -149,7 +149,9 @@ class Released:
         return np.asarray(self.step**2 * np.maximum(squares - means, 0.0))
 
 
-def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.random.Generator) -> Released:
+def release(
+    ask: PlannedQuery, trust: str, totals: Vector, answered: int, stream: np.random.Generator
+) -> Released:
     """The published result of one query.
 
     Args:
@@ -187,7 +189,9 @@ def release(ask: Ask, trust: str, totals: Vector, answered: int, stream: np.rand
     raise TypeError(f"{mechanism} is no mechanism of a statistic")
 
 
-def of_support(ask: Ask, mechanism: FrequencyOracle, support: NDArray[np.int64], answered: int) -> Released:
+def of_support(
+    ask: PlannedQuery, mechanism: FrequencyOracle, support: NDArray[np.int64], answered: int
+) -> Released:
     """The published result of a query whose clients report categories by a mechanism of their own.
 
     Args:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fedprivacy.mechanisms.categories import FrequencyOracle
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
-from fedprivacy.statistics.plan import Ask, Told
+from fedprivacy.statistics.plan import PlannedQuery, QueryMechanism
 from fedprivacy.statistics.questions import Question, Vector, labels
 from fedprivacy.statistics.releasing import Released, of_support, scores_of
 
@@ -33,7 +33,7 @@ SCORES = {"most-common": "clients in the category", "best-price": "revenue"}
 CHOICES = (*SCORES, "quantile")
 
 
-def terms(ask: Ask) -> dict[str, Any]:
+def terms(ask: PlannedQuery) -> dict[str, Any]:
     """Returns the parts of a query's result that the plan decides: name, mechanism, guarantee.
 
     The error bound on the counts of a client's own mechanism follows from its answers, and is not included.
@@ -51,13 +51,13 @@ def terms(ask: Ask) -> dict[str, Any]:
     return {**fields, "bound": _promised(ask, Released(variances=np.zeros(1), noise=noise))}
 
 
-def reported(ask: Ask) -> FrequencyOracle | None:
+def reported(ask: PlannedQuery) -> FrequencyOracle | None:
     """The clients' mechanism of a histogram, whose counts determine the bound; else None."""
     counted = ask.question.kind == "histogram" and isinstance(ask.mechanism, FrequencyOracle)
     return ask.mechanism if counted else None  # type: ignore[return-value]
 
 
-def counted_again(ask: Ask, estimate: Sequence[float], clients: int) -> dict[str, Any]:
+def counted_again(ask: PlannedQuery, estimate: Sequence[float], clients: int) -> dict[str, Any]:
     """Rebuilds a histogram and its bound from some of its estimated counts.
 
     Counts of reports are whole numbers, so values between two of them are rounded.
@@ -74,7 +74,7 @@ def counted_again(ask: Ask, estimate: Sequence[float], clients: int) -> dict[str
     return {**_histogram(ask.question, released, clients), "bound": _promised(ask, released)}
 
 
-def largest_bound(ask: Ask, clients: int) -> float:
+def largest_bound(ask: PlannedQuery, clients: int) -> float:
     """The largest error bound of a histogram, over all possible counts.
 
     Args:
@@ -90,7 +90,7 @@ def largest_bound(ask: Ask, clients: int) -> float:
     return float(bound["at_most"])
 
 
-def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
+def result(ask: PlannedQuery, released: Released, clients: int) -> dict[str, Any]:
     """The answer to one query.
 
     Args:
@@ -113,7 +113,7 @@ def result(ask: Ask, released: Released, clients: int) -> dict[str, Any]:
     }
 
 
-def _called(mechanism: Told | None) -> str | None:
+def _called(mechanism: QueryMechanism | None) -> str | None:
     """The word by which a scenario selects a mechanism."""
     if isinstance(mechanism, NoisyMax) and mechanism.noise != "laplace":
         return mechanism.noise
@@ -265,7 +265,7 @@ _ANSWERS = {
 }
 
 
-def _promised(ask: Ask, released: Released) -> dict[str, Any] | None:
+def _promised(ask: PlannedQuery, released: Released) -> dict[str, Any] | None:
     """The mechanism's error bound on the whole answer, and its probability."""
     question, mechanism = ask.question, ask.mechanism
     if question.kind == "histogram" and mechanism is not None:

@@ -8,14 +8,14 @@ from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.categories import FrequencyOracle
 from fedprivacy.mechanisms.laplace import Laplace
 from fedprivacy.statistics.people import Ids, People
-from fedprivacy.statistics.plan import Ask, StatisticsPlan
+from fedprivacy.statistics.plan import PlannedQuery, StatisticsPlan
 from fedprivacy.statistics.questions import Vector
 
 REPORT_BITS = 2**28  # of reports in memory at once: 32 MB
 
 
 def totals(
-    plan: StatisticsPlan, ask: Ask, people: People, clients: Ids, stream: np.random.Generator
+    plan: StatisticsPlan, ask: PlannedQuery, people: People, clients: Ids, stream: np.random.Generator
 ) -> Vector:
     """The totals over a chunk of clients; those of all chunks add up.
 

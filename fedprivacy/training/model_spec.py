@@ -15,7 +15,7 @@ from fedprivacy.training.module_checks import check
 
 
 @dataclass(frozen=True)
-class Blueprint:
+class ModelSpec:
     """A model that was found fit to be trained on its data.
 
     Args:
@@ -28,9 +28,9 @@ class Blueprint:
     code: str = ""
 
 
-def blueprint(
+def model_spec(
     options: Logistic | Mlp | Cnn | Code, features: Sequence[int], classes: int, *, allow_code: bool = False
-) -> Blueprint:
+) -> ModelSpec:
     """The model of a scenario on its data.
 
     Args:
@@ -47,7 +47,7 @@ def blueprint(
     if not isinstance(options, Code):
         with torch.device("meta"):  # takes no memory
             build(options, features, classes, seed=0)
-        return Blueprint(lambda seed: build(options, features, classes, seed=seed))
+        return ModelSpec(lambda seed: build(options, features, classes, seed=seed))
     factory = load(options)
 
     def make(seed: int) -> nn.Module:
@@ -55,4 +55,4 @@ def blueprint(
 
     module = make(0)
     check(module, make(0), options, features, classes)
-    return Blueprint(make, source_digest(options, module))
+    return ModelSpec(make, source_digest(options, module))

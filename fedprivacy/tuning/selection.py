@@ -13,7 +13,7 @@ import numpy as np
 from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
 
-from fedprivacy.accounting.epsilon import Spent, epsilon
+from fedprivacy.accounting.epsilon import Accounted, epsilon
 from fedprivacy.accounting.events import releases
 from fedprivacy.errors import InputError
 from fedprivacy.tuning.repetitions import Repetitions
@@ -100,9 +100,9 @@ class Cost:
         once: Of one candidate that nobody had to choose.
     """
 
-    chosen: Spent
-    naive: Spent
-    once: Spent
+    chosen: Accounted
+    naive: Accounted
+    once: Accounted
 
     @property
     def worth_it(self) -> bool:

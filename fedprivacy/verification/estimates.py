@@ -34,8 +34,8 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     check_status(document, where, AGAIN)
     scenario, stored = stored_scenario(ErmScenario, document, where, AGAIN), document["cells"]
     parts = {name: getattr(scenario, name) for name in ("objective", "privacy", "approaches", "study")}
-    made_up = not isinstance(scenario.data, NpzRecords)  # a file is not looked at
-    refuse_findings(rules.findings({**parts, **({"data": scenario.data} if made_up else {})}), where, AGAIN)
+    synthetic = not isinstance(scenario.data, NpzRecords)  # a file is not looked at
+    refuse_findings(rules.findings({**parts, **({"data": scenario.data} if synthetic else {})}), where, AGAIN)
     planned = list(cells_of(scenario, _records(scenario, document)))
     finished = document["status"] == "finished"
     for number, cell in enumerate(stored):

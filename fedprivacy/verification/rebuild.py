@@ -103,7 +103,7 @@ def check_rounds(
                 problem = f"says {event[key]} clients, {most} at most are asked"
                 raise refusal(where, f"rounds[{at}].{key}", problem, remedy)
         with placed(where, f"rounds[{at}].clipping_norm", remedy):
-            plan.following(event.get("clipping_norm"))
+            plan.for_round(event.get("clipping_norm"))
     if len(rounds) > plan.rounds:
         raise refusal(where, "rounds", f"are {len(rounds)}, {plan.rounds} are planned", remedy)
     complete = len(rounds) == plan.rounds

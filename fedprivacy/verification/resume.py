@@ -51,7 +51,7 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
             began with, or its clients were elsewhere, or it states what does not follow from its parts.
     """
     if not (directory.path / "run.json").exists():
-        raise directory.nothing_begun("run")
+        raise directory.nothing_started("run")
     document = directory.document()
     if document.get("kind") != "run":
         raise InputError(

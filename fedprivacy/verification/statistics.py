@@ -14,7 +14,7 @@ from fedprivacy.scenario.statistics import Statistics, rules
 from fedprivacy.scenario.statistics.data import NpzTable
 from fedprivacy.statistics.cells import Corner, claims_of_cell, closing, corners_of
 from fedprivacy.statistics.comparison import SHOWN
-from fedprivacy.statistics.plan import Ask, StatisticsPlan, plan_of
+from fedprivacy.statistics.plan import PlannedQuery, StatisticsPlan, plan_of
 from fedprivacy.statistics.record import charged_ledger, claims_of
 from fedprivacy.statistics.results import counted_again, largest_bound, reported, terms
 from fedprivacy.verification.differences import brief, refusal, refuse_length
@@ -132,7 +132,9 @@ def _checked_queries(
     return checked
 
 
-def _counted(query: Mapping[str, Any], ask: Ask, population: int, where: str, key: str) -> dict[str, Any]:
+def _counted(
+    query: Mapping[str, Any], ask: PlannedQuery, population: int, where: str, key: str
+) -> dict[str, Any]:
     """Recomputes bounds and intervals of counts with clients' noise from the counts.
 
     A comparison keeps the first repeat's counts under `answer`, of the first `SHOWN` categories alone: the

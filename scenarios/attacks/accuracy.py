@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedprivacy.attacks.claims import arm_claims
-from fedprivacy.documents.attack import Played
+from fedprivacy.documents.attack import ArmResult
 from fedprivacy.errors import InputError
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.seed_statistics import interval
@@ -38,7 +38,7 @@ class Accuracy:
 def measure(run: TargetRun) -> dict[str, float]:
     """The accuracy of a trained run, in any process, as JSON (`accuracy`)."""
     tensors = stored_run(run)
-    train, test = run.arena().accuracies(tensors["weights"].astype(np.float32))
+    train, test = run.setup().accuracies(tensors["weights"].astype(np.float32))
     return {"train": train, "test": test, "rounds": rounds_trained(tensors, run.scenario)}
 
 
@@ -85,7 +85,7 @@ def arms_document(
             "test": [accuracy_of_run.test for accuracy_of_run in runs],
         }
         arms.append(
-            Played.new(
+            ArmResult.new(
                 **arm_claims(variant, number, plan, ledgers[number], epsilons[number]),
                 rounds_played=[accuracy_of_run.rounds for accuracy_of_run in runs],
                 seeds=len(runs),

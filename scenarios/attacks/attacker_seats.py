@@ -16,8 +16,8 @@ from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.attack.branches import Branch
 from fedprivacy.scenario.attack.sections import Ascent as AscentSettings
 from fedprivacy.scenario.attack.sections import Attack, Passive
-from scenarios.attacks.game_setup import Arena, Tensors
-from scenarios.attacks.participation_budget import NOTHING, Spent
+from scenarios.attacks.game_setup import GameSetup, Tensors
+from scenarios.attacks.participation_budget import NOTHING, AttackRounds
 from server.adversary import Climber, Interposed, Isolator, Listener
 from server.hosts import deal_hosts
 
@@ -54,14 +54,14 @@ class Outcome:
 
 
 def attack_from_seat(
-    arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: Spent = NOTHING
+    setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: AttackRounds = NOTHING
 ) -> Outcome:
     """Runs a branch from the end of the warm-up.
 
     Args:
-        arena: The run and its game.
+        setup: The run and its game.
         branch: The branch to run.
-        tensors: The state from `Arena.warm_up`.
+        tensors: The state from `GameSetup.warm_up`.
         see: Receives each observation; for passive attacks those of the watched rounds.
         spent: The cost of the other branches.
     """
@@ -74,7 +74,7 @@ def attack_from_seat(
         if branch.active or sight.round in watched:
             see(sight)
 
-    return seat(arena, branch, tensors, watch, spent)
+    return seat(setup, branch, tensors, watch, spent)
 
 
 def ascent_of(attack: Attack) -> Ascent | None:
@@ -84,65 +84,67 @@ def ascent_of(attack: Attack) -> Ascent | None:
     return Ascent(None if attack.raw else attack.level, attack.step, attack.tries)
 
 
-def _turns(arena: Arena, branch: Branch) -> list[Ids | None]:
+def _turns(setup: GameSetup, branch: Branch) -> list[Ids | None]:
     """The targets of each round, in a random order; for a passive attack None: all are judged."""
     attack = branch.attack
     if isinstance(attack, Passive):
         return [None] * (attack.watched[-1] + 1)
     assert isinstance(attack, AscentSettings)
-    order = Streams(arena.scenario.seed).stream("attack/order").permutation(len(arena.game.targets))
+    order = Streams(setup.scenario.seed).stream("attack/order").permutation(len(setup.game.targets))
     size = attack.targets_per_round
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
-def _server(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: Spent) -> Outcome:
-    victim, ascent = arena.game.victim, ascent_of(branch.attack)
-    listener = Listener(victim, see, scale=arena.scale)
+def _server(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: AttackRounds) -> Outcome:
+    victim, ascent = setup.game.victim, ascent_of(branch.attack)
+    listener = Listener(victim, see, scale=setup.scale)
     if ascent is not None:
         everybody = isinstance(branch.attack, AscentSettings) and branch.attack.everybody
         listener = Climber(
-            victim, see, scale=arena.scale, probe=arena.probe, ascent=ascent, everybody=everybody
+            victim, see, scale=setup.scale, probe=setup.probe, ascent=ascent, everybody=everybody
         )
-    stage = arena.resume(branch.key, tensors, spent, lambda grid: Interposed(grid, listener))
+    stage = setup.resume(branch.key, tensors, spent, lambda grid: Interposed(grid, listener))
     before, after = stage.quality().accuracy, {}
-    turns = _turns(arena, branch)
+    turns = _turns(setup, branch)
     for turn, targets in enumerate(turns):
         listener.round, listener.targets = turn, targets
-        stage.federation.round(arena.scenario.warm_up + turn)
+        stage.federation.round(setup.scenario.warm_up + turn)
         listener.close()
         if turn in branch.watched or turn == len(turns) - 1:
             after[turn + 1] = stage.quality().accuracy
     return Outcome(before, after)
 
 
-def _isolated(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: Spent) -> Outcome:
-    victim, hosts = arena.game.victim, arena.scenario.federation.hosts
-    stage = arena.resume(branch.key, tensors, spent)
+def _isolated(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: AttackRounds) -> Outcome:
+    victim, hosts = setup.game.victim, setup.scenario.federation.hosts
+    stage = setup.resume(branch.key, tensors, spent)
     host, weights = victim % hosts, torch.from_numpy(stage.federation.model)
     node = deal_hosts(stage.grid, hosts).nodes[host]
-    isolator = Isolator(stage.grid, node, host, arena.fleet.plan, victim, weights, arena.scale)
-    turns = _turns(arena, branch)
+    isolator = Isolator(stage.grid, node, host, setup.fleet.plan, victim, weights, setup.scale)
+    turns = _turns(setup, branch)
     for turn, targets in enumerate(turns):
-        aim = None if targets is None else arena.probe.at(targets)
-        sight = isolator.ask(arena.scenario.warm_up + turn, aim, ascent_of(branch.attack))
+        aim = None if targets is None else setup.probe.at(targets)
+        sight = isolator.ask(setup.scenario.warm_up + turn, aim, ascent_of(branch.attack))
         if sight is not None:
             see(replace(sight, targets=targets, round=turn))
     before = stage.quality().accuracy  # the attack does not change the global model
     return Outcome(before, {turn + 1: before for turn in (*branch.watched, len(turns) - 1)})
 
 
-def _participant(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent: Spent) -> Outcome:
+def _participant(
+    setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: AttackRounds
+) -> Outcome:
     attack = branch.attack
     assert isinstance(attack, Passive | AscentSettings)
-    attacker = attack.attacker if attack.attacker is not None else int(arena.game.victim == 0)
-    mod = Participant(attacker, 0.0, see, probe=arena.probe)
-    stage = arena.resume(branch.key, tensors, spent, mods=(mod,))
-    mod.share = arena.scenario.server.learning_rate / stage.federation.denominator
+    attacker = attack.attacker if attack.attacker is not None else int(setup.game.victim == 0)
+    mod = Participant(attacker, 0.0, see, probe=setup.probe)
+    stage = setup.resume(branch.key, tensors, spent, mods=(mod,))
+    mod.share = setup.scenario.server.learning_rate / stage.federation.denominator
     mod.most = stage.federation.longest
     if isinstance(attack, AscentSettings):
         mod.ascent, mod.boost = ascent_of(attack), float(attack.boost or stage.federation.denominator)
-    before, after, number = stage.quality().accuracy, {}, arena.scenario.warm_up
-    for turn, targets in enumerate(_turns(arena, branch)):
+    before, after, number = stage.quality().accuracy, {}, setup.scenario.warm_up
+    for turn, targets in enumerate(_turns(setup, branch)):
         if targets is not None:
             mod.climbing = targets
             stage.federation.round(number)
@@ -152,7 +154,7 @@ def _participant(arena: Arena, branch: Branch, tensors: Tensors, see: See, spent
             mod.forget()
         mod.round, mod.watched, number = turn, targets, number + 1
         if turn in branch.watched:
-            after[number - arena.scenario.warm_up] = stage.quality().accuracy
+            after[number - setup.scenario.warm_up] = stage.quality().accuracy
     stage.federation.round(number)  # shows the effect of the last round on the model
-    after[number + 1 - arena.scenario.warm_up] = stage.quality().accuracy
+    after[number + 1 - setup.scenario.warm_up] = stage.quality().accuracy
     return Outcome(before, after)

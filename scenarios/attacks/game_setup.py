@@ -22,7 +22,7 @@ from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.training.early_stopping import has_stopped
-from scenarios.attacks.participation_budget import NOTHING, Spent
+from scenarios.attacks.participation_budget import NOTHING, AttackRounds
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import federation_of
 from server.strategy import Federation
@@ -47,11 +47,11 @@ class Stage:
 
 
 def rounds_trained(tensors: Tensors, scenario: AttackScenario) -> int:
-    """The number of rounds that a run was trained for (`Arena.warm_up`)."""
+    """The number of rounds that a run was trained for (`GameSetup.warm_up`)."""
     return int(tensors[ROUNDS_TRAINED][0]) if ROUNDS_TRAINED in tensors else scenario.warm_up
 
 
-class Arena:
+class GameSetup:
     """A run with a membership game, trained through the real apps up to the attacks.
 
     Args:
@@ -129,7 +129,7 @@ class Arena:
         self,
         key: str,
         tensors: Tensors,
-        spent: Spent = NOTHING,
+        spent: AttackRounds = NOTHING,
         wrap: Callable[[Grid], Grid] = lambda grid: grid,
         mods: tuple[Mod, ...] = (),
     ) -> Stage:

@@ -22,7 +22,7 @@ Row = tuple[str, bool, int]
 
 
 @dataclass(frozen=True)
-class Spent:
+class AttackRounds:
     """Rounds of attacks that were charged to a trained run.
 
     Args:
@@ -34,7 +34,7 @@ class Spent:
     victim: int = 0
 
 
-NOTHING = Spent()
+NOTHING = AttackRounds()
 
 
 def open_account(folder: Path) -> None:
@@ -43,7 +43,7 @@ def open_account(folder: Path) -> None:
     RunDirectory(folder).write(FILE, "[]\n")
 
 
-def spend(folder: Path, branches: Sequence[Branch], plan: Plan, warm_up: int) -> list[Spent]:
+def spend(folder: Path, branches: Sequence[Branch], plan: Plan, warm_up: int) -> list[AttackRounds]:
     """Charges a trained run for branches before they start.
 
     A branch that already ran sends the same requests in the same rounds and gets the same answers, so it
@@ -73,7 +73,7 @@ def spend(folder: Path, branches: Sequence[Branch], plan: Plan, warm_up: int) ->
                 account.append((branch.key, branch.attack.isolating, branch.rounds))
             before = account[: [*keys, branch.key].index(branch.key)]
             isolated.append(
-                Spent(
+                AttackRounds(
                     sum(rounds for _, isolating, rounds in before if not isolating),
                     sum(rounds for _, isolating, rounds in before if isolating),
                 )

@@ -29,7 +29,7 @@ from fedprivacy.scenario.attack.branches import Branch
 from fedprivacy.scenario.attack.sections import Method, Released
 from fedprivacy.scenario.training import ShuffledTraining
 from fedprivacy.training.task import LocalTraining
-from scenarios.attacks.game_setup import Arena, Tensors, rounds_trained
+from scenarios.attacks.game_setup import GameSetup, Tensors, rounds_trained
 from scenarios.attacks.scoring import AttackResult, score_attack
 
 MOST = 200  # records whose exposure is kept
@@ -44,15 +44,15 @@ EXPOSING: dict[str, tuple[Variance, bool]] = {
 
 
 def attack_released_model(
-    scenario: AttackScenario, arena: Arena, branch: Branch, tensors: Tensors
+    scenario: AttackScenario, setup: GameSetup, branch: Branch, tensors: Tensors
 ) -> dict[str, AttackResult]:
     """Runs each attack of a branch on the trained model; the results by name.
 
     Args:
         scenario: The run.
-        arena: The run with its game.
+        setup: The run with its game.
         branch: Attacks on the released model that share their references.
-        tensors: What `Arena.warm_up` gave.
+        tensors: What `GameSetup.warm_up` gave.
 
     Raises:
         InputError: the references diverge, or the game has too few members or non-members to learn from.
@@ -60,15 +60,15 @@ def attack_released_model(
     began = time.perf_counter()
     attacks = {name: item for name, item in scenario.attacks.items() if name in branch.names}
     requested = {name: item for name, item in attacks.items() if isinstance(item, Released)}
-    first, game, people = next(iter(requested.values())), arena.game, arena.game.people
+    first, game, people = next(iter(requested.values())), setup.game, setup.game.people
     pool = np.sort(np.concatenate([people.partition.order, people.partition.public]))
     weights = tensors["weights"].astype(np.float32)
     methods: set[str] = {method for item in requested.values() for method in item.methods}
-    battery = _battery(arena, first, pool, methods, rounds_trained(tensors, scenario))
+    battery = _battery(setup, first, pool, methods, rounds_trained(tensors, scenario))
     results_by_attack = battery.run(
         torch.from_numpy(weights), game.members, game.calibration, np.searchsorted(pool, game.targets)
     )
-    train, test = arena.accuracies(weights)
+    train, test = setup.accuracies(weights)
     exposures = {
         method: _exposure(battery, method, pool)
         for method in EXPOSING
@@ -83,7 +83,7 @@ def attack_released_model(
             results[name] = score_attack(
                 scores,
                 game,
-                arena.probe,
+                setup.probe,
                 delta=scenario.privacy.delta or 0.0,
                 ascended=None,
                 observed=[],
@@ -125,8 +125,8 @@ def training_of(scenario: AttackScenario, attack: Released, records: float, roun
     return LocalTraining(batches, options.learning_rate, options.momentum, options.weight_decay)
 
 
-def _battery(arena: Arena, attack: Released, pool: Ids, methods: set[str], rounds: int) -> Battery:
-    scenario, fleet, people = arena.scenario, arena.fleet, arena.game.people
+def _battery(setup: GameSetup, attack: Released, pool: Ids, methods: set[str], rounds: int) -> Battery:
+    scenario, fleet, people = setup.scenario, setup.fleet, setup.game.people
     recipe = Recipe(fleet.model.build, training_of(scenario, attack, float(fleet.sizes.mean()), rounds))
     rows = torch.from_numpy(pool)
     x, y = fleet.x[rows], fleet.y[rows]

@@ -24,13 +24,13 @@ from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.attacks.accuracy import Trained, accuracy, measure
-from scenarios.attacks.game_setup import Arena, rounds_trained
+from scenarios.attacks.game_setup import GameSetup, rounds_trained
 from scenarios.attacks.participation_budget import open_account
-from scenarios.attacks.result_document import Played, results
+from scenarios.attacks.result_document import ArmResult, results
 from scenarios.attacks.scoring import from_json
 from scenarios.attacks.target_run import TargetRun, is_trained, run_branch, stored_run, train
-from scenarios.jobs.job import Undertaking, Work, undertaking
-from scenarios.jobs.outcome import Ending
+from scenarios.jobs.job import StoredJob, Work, open_job
+from scenarios.jobs.outcome import JobOutcome
 from scenarios.jobs.process_pool import spread
 from scenarios.jobs.store import Job
 
@@ -92,7 +92,7 @@ def replay(
         for run in targets if stored is None else ():
             open_account(directory.path / run.folder)
 
-    with undertaking(work, out, resume=resume, command=command, prepare=prepare) as task:
+    with open_job(work, out, resume=resume, command=command, prepare=prepare) as task:
         if task.finished is not None:
             return task.finished
         if stored is None:
@@ -101,7 +101,7 @@ def replay(
 
 
 def _work(
-    task: Undertaking,
+    task: StoredJob,
     scenario: AttackScenario,
     targets: list[TargetRun],
     training: bool,
@@ -110,11 +110,11 @@ def _work(
     on_attack: OnAttack | None,
 ) -> dict[str, Any]:
     """Runs the unfinished trainings and attacks, and closes the replay."""
-    results_so_far: Played = {}
+    results_so_far: ArmResult = {}
     trained: Trained = {}
-    ending = Ending(task.path, task.again)
+    job_outcome = JobOutcome(task.path, task.again)
     try:
-        with ending:
+        with job_outcome:
             untrained = [run for run in targets if not is_trained(run)] if training else []
             # The remaining time covers all steps: training a run, and each branch on it.
             steps = Steps(on_attack, len(untrained) + sum(len(run.branches) for run in targets))
@@ -136,13 +136,13 @@ def _work(
         document = ReplayDocument.new(
             name=scenario.name,
             path=str(task.path),
-            status=ending.status,
-            error=ending.error,
+            status=job_outcome.status,
+            error=job_outcome.error,
             command=task.command,
             started=task.started,
             versions=versions(scenario.training.trainer),
             scenario=scenario.tables(),
-            **{**outcome, "notes": [*outcome["notes"], *under_way(ending.status)]},
+            **{**outcome, "notes": [*outcome["notes"], *under_way(job_outcome.status)]},
             performance=Performance.of_process(task.seconds),
         ).to_json()
         task.directory.write_document(document)
@@ -172,14 +172,14 @@ class Steps:
             self.tell(label, self.number, self.total)
 
 
-def _measure_all(task: Undertaking, targets: list[TargetRun], workers: int, trained: Trained) -> None:
+def _measure_all(task: StoredJob, targets: list[TargetRun], workers: int, trained: Trained) -> None:
     """Measures every trained run that has not been, and puts how good it is into `trained`."""
     jobs: list[Job] = [(f"accuracy, {run.label}, variant {run.variant}", (run,)) for run in targets]
     for number, measured in task.cells.play(measure, accuracy, jobs, min(workers, len(jobs))):
         trained[targets[number].variant, targets[number].scenario.seed] = measured
 
 
-def _started_runs(targets: list[TargetRun], results_so_far: Played) -> dict[tuple[int, int], int]:
+def _started_runs(targets: list[TargetRun], results_so_far: ArmResult) -> dict[tuple[int, int], int]:
     """After how many rounds the attacks on each run that early stopping may have ended began."""
     attacked, counts = {(variant, seed) for variant, seed, _ in results_so_far}, {}
     for run in targets:
@@ -191,7 +191,7 @@ def _started_runs(targets: list[TargetRun], results_so_far: Played) -> dict[tupl
 
 
 def _attack_all(
-    task: Undertaking, targets: list[TargetRun], workers: int, results_so_far: Played, steps: Steps
+    task: StoredJob, targets: list[TargetRun], workers: int, results_so_far: ArmResult, steps: Steps
 ) -> None:
     """Runs every branch that has not run yet, and puts its results into `played`."""
     wanted = [(run, branch, spent) for run in targets for branch, spent in run.spend()]
@@ -215,11 +215,11 @@ def _runs(scenario: AttackScenario, number: int, base: Path | None) -> list[Targ
         InputError: one of their games cannot be drawn.
     """
     variant, first = scenario.variants[number], scenario.seed
-    plan, runs = Arena(variant).fleet.plan, []
+    plan, runs = GameSetup(variant).fleet.plan, []
     for seed in range(first, first + scenario.game.repeats):
         seeded = variant.model_copy(update={"seed": seed})
         if seed != first:  # each has coins of its own, and all must give enough targets
-            Arena(seeded, plan)
+            GameSetup(seeded, plan)
         folder = Path(f"run-{seed}")
         if len(scenario.variants) > 1:
             folder = Path(seeded.label.replace(",", "").replace(" ", "-")) / folder

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.claims import attack_claims, budget, frame_of, points_json, proved, verdict_of
-from fedprivacy.attacks.document import attack_document, over_targets, told_figures
+from fedprivacy.attacks.document import attack_document, over_targets, performance_figures
 from fedprivacy.attacks.empirical import Guesses, lower_bound
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.metrics import points_of
@@ -21,16 +21,16 @@ from fedprivacy.scenario.attack.sections import Passive
 from scenarios.attacks.accuracy import Trained, arms_document
 from scenarios.attacks.scoring import AttackResult, histogram
 
-Played = dict[tuple[int, int, str], AttackResult]  # by the number of the variant, the seed, the attack
-Begun = Mapping[tuple[int, int], int]  # by the number of the variant, the seed
+ArmResult = dict[tuple[int, int, str], AttackResult]  # by the number of the variant, the seed, the attack
+RoundsStarted = Mapping[tuple[int, int], int]  # by the number of the variant, the seed
 
 
 def results(
     scenario: AttackScenario,
     plans: Sequence[Plan],
-    results_by_run: Played,
+    results_by_run: ArmResult,
     trained: Trained | None = None,
-    started: Begun | None = None,
+    started: RoundsStarted | None = None,
 ) -> dict[str, Any]:
     """The document's entries for the attacks that all seeds have finished.
 
@@ -123,7 +123,7 @@ def _supervised(runs: Sequence[AttackResult], *, arms: bool) -> dict[str, Any]:
     area = float(np.mean([run.supervised_calibration_auc for run in runs]))
     # In a game of arms it may be the reported attack, so it is checked against the bound too.
     points = {"points": points_json(points_of(figures))} if arms else {}
-    return {"supervised": {**told_figures(figures), "calibration_auc": area, **points}}
+    return {"supervised": {**performance_figures(figures), "calibration_auc": area, **points}}
 
 
 def _trained(runs: Sequence[AttackResult]) -> dict[str, float]:
@@ -132,7 +132,7 @@ def _trained(runs: Sequence[AttackResult]) -> dict[str, float]:
     return {"train": float(np.mean(accuracies))} if accuracies else {}
 
 
-def _exposures(scenario: AttackScenario, results_by_run: Played) -> list[dict[str, Any]]:
+def _exposures(scenario: AttackScenario, results_by_run: ArmResult) -> list[dict[str, Any]]:
     """The exposure by each LiRA attack: of the first run, with references without privacy."""
     runs_of_attack = ((name, results_by_run.get((0, scenario.seed, name))) for name in scenario.attacks)
     return [{"attack": name, **run.exposure} for name, run in runs_of_attack if run and run.exposure]

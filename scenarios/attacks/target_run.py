@@ -20,8 +20,8 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch, branches_of, seat_of
 from fedprivacy.scenario.attack.sections import Passive, Released
 from scenarios.attacks import attacker_seats
-from scenarios.attacks.game_setup import Arena, Tensors
-from scenarios.attacks.participation_budget import NOTHING, Spent, spend
+from scenarios.attacks.game_setup import GameSetup, Tensors
+from scenarios.attacks.participation_budget import NOTHING, AttackRounds, spend
 from scenarios.attacks.released_model import attack_released_model
 from scenarios.attacks.scoring import score_attack, to_json
 
@@ -50,11 +50,11 @@ class TargetRun:
         game = self.scenario.game
         return branches_of(self.scenario.attacks, game.members + game.nonmembers)
 
-    def arena(self) -> Arena:
+    def setup(self) -> GameSetup:
         """The run and its game."""
-        return Arena(self.scenario, self.plan)
+        return GameSetup(self.scenario, self.plan)
 
-    def spend(self) -> list[tuple[Branch, Spent]]:
+    def spend(self) -> list[tuple[Branch, AttackRounds]]:
         """Charges the trained run for its branches; each with what those before it have cost.
 
         A stored transcript needs no new requests, and an attack on the trained model sends none.
@@ -81,7 +81,7 @@ class TargetRun:
     def facts(self) -> dict[str, Any]:
         """The facts that identify the trained run."""
         game = self.scenario.game
-        return {"run": self.arena().fleet.streams.run, "members": game.members, "nonmembers": game.nonmembers}
+        return {"run": self.setup().fleet.streams.run, "members": game.members, "nonmembers": game.nonmembers}
 
     def work(self, branch: Branch) -> int:
         """The number of client trainings in a branch; a reference model counts as the run."""
@@ -102,7 +102,7 @@ def train(run: TargetRun) -> None:
 
     Its account was opened before (`open_account`), so that training it again does not empty it.
     """
-    checkpoint = Checkpoint(run.scenario.warm_up, run.arena().warm_up(), run.facts)
+    checkpoint = Checkpoint(run.scenario.warm_up, run.setup().warm_up(), run.facts)
     RunDirectory(run.folder).save_checkpoint(checkpoint)
 
 
@@ -116,7 +116,7 @@ def is_trained(run: TargetRun) -> bool:
 
 
 def stored_run(run: TargetRun) -> Tensors:
-    """The trained run, as `Arena.warm_up` gave it.
+    """The trained run, as `GameSetup.warm_up` gave it.
 
     Raises:
         InputError: it is not there, or it is another run: other members, settings, data or rounds.
@@ -139,15 +139,15 @@ def stored_run(run: TargetRun) -> Tensors:
     return stored.tensors
 
 
-def run_branch(run: TargetRun, branch: Branch, spent: Spent) -> dict[str, Any]:
+def run_branch(run: TargetRun, branch: Branch, spent: AttackRounds) -> dict[str, Any]:
     """Runs one branch on one run, in any process; the results of its attacks as JSON (`scoring.to_json`)."""
-    arena = run.arena()
+    setup = run.setup()
     tensors = stored_run(run)
     if branch.silent:
-        return to_json(attack_released_model(run.scenario, arena, branch, tensors))
-    judgement = Judgement(arena.probe)
+        return to_json(attack_released_model(run.scenario, setup, branch, tensors))
+    judgement = Judgement(setup.probe)
     began = time.perf_counter()
-    outcome = _seen(run, arena, branch, tensors, judgement, spent)
+    outcome = _seen(run, setup, branch, tensors, judgement, spent)
     results_by_attack = {}
     for name in branch.names:
         attack = run.scenario.attacks[name]
@@ -156,8 +156,8 @@ def run_branch(run: TargetRun, branch: Branch, spent: Spent) -> dict[str, Any]:
         try:
             results_by_attack[name] = score_attack(
                 judgement.features(rounds),
-                arena.game,
-                arena.probe,
+                setup.game,
+                setup.probe,
                 delta=run.scenario.privacy.delta or 0.0,
                 ascended=torch.from_numpy(tensors["weights"].astype(np.float32)) if branch.active else None,
                 observed=[number for number in rounds or () if number in judgement.passes],
@@ -170,7 +170,12 @@ def run_branch(run: TargetRun, branch: Branch, spent: Spent) -> dict[str, Any]:
 
 
 def _seen(
-    run: TargetRun, arena: Arena, branch: Branch, tensors: Tensors, judgement: Judgement, spent: Spent
+    run: TargetRun,
+    setup: GameSetup,
+    branch: Branch,
+    tensors: Tensors,
+    judgement: Judgement,
+    spent: AttackRounds,
 ) -> attacker_seats.Outcome:
     """Shows a branch to the scoring: from its transcript if one exists, else by running it."""
     stored = run.transcript(branch)
@@ -182,7 +187,7 @@ def _seen(
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise stored.damaged(stored.folder, error) from error
     if branch.active or not run.scenario.game.transcripts:
-        return attacker_seats.attack_from_seat(arena, branch, tensors, judgement.see, spent)
+        return attacker_seats.attack_from_seat(setup, branch, tensors, judgement.see, spent)
     assert isinstance(branch.attack, Passive)
     recording = Recording(run.folder / SEEN / seat_of(branch.attack) / str(branch.rounds))
 
@@ -190,6 +195,6 @@ def _seen(
         judgement.see(sight)
         recording.add(sight)
 
-    outcome = attacker_seats.attack_from_seat(arena, branch, tensors, see, spent)
+    outcome = attacker_seats.attack_from_seat(setup, branch, tensors, see, spent)
     recording.close(branch.watched, outcome.to_json())
     return outcome

@@ -23,7 +23,7 @@ from scenarios.authoring.catalogue import ready, start_command
 from scenarios.authoring.key_reference import Options, commented
 
 KeyPath = tuple[str | int, ...]
-MADE_BY = "# Made by `fedprivacy new"
+GENERATED_BY = "# Made by `fedprivacy new"
 STALE = "This describes {}: update it once you change a setting."
 
 
@@ -69,7 +69,7 @@ def draft(text: str, name: str, origin: str, out: Path) -> str:
     """
     scenario = loads(text, origin)
     rows = text.replace("\r\n", "\n").rstrip("\n").split("\n")
-    if rows[0].startswith(MADE_BY):
+    if rows[0].startswith(GENERATED_BY):
         del rows[:3]
     named = f"fedprivacy \\1 {shlex.quote(str(out))}"
     of_source = rf"\bfedprivacy (run|compare|replay|tune) {re.escape(scenario.name)}(?![\w.-])"

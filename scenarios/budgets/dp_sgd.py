@@ -8,7 +8,7 @@ from typing import Any
 import dp_accounting
 
 from fedprivacy.accounting.calibration import lectures_dp_sgd_noise, noise_multiplier
-from fedprivacy.accounting.epsilon import Spent, epsilon
+from fedprivacy.accounting.epsilon import Accounted, epsilon
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.sampling.batches import BATCHES, Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
@@ -150,7 +150,7 @@ class DpSgdQuestion(DpSgdOptions, Question):
 
 
 def _row(
-    name: str, batches: Batches, noise: float | None, mean: float | None, spent: Spent | None
+    name: str, batches: Batches, noise: float | None, mean: float | None, spent: Accounted | None
 ) -> dict[str, Any]:
     return {
         "sampling": name,

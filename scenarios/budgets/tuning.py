@@ -7,7 +7,7 @@ from typing import Any
 
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.epsilon import Spent, epsilon
+from fedprivacy.accounting.epsilon import Accounted, epsilon
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.scenario.tune.sections import SHAPES
@@ -81,10 +81,12 @@ class TuningQuestion(TuningOptions, Question):
         assert self.noise_multiplier is not None
         return dp.GaussianDpEvent(self.noise_multiplier)
 
-    def _chosen(self, once: dp.DpEvent, tries: float, shape: float) -> Spent:
+    def _chosen(self, once: dp.DpEvent, tries: float, shape: float) -> Accounted:
         return epsilon(Repetitions(tries, shape).event(once), self.delta, self.adjacency)
 
-    def _words(self, chosen: Spent, naive: Spent, worth_it: bool, law: Repetitions, chance: float) -> str:
+    def _words(
+        self, chosen: Accounted, naive: Accounted, worth_it: bool, law: Repetitions, chance: float
+    ) -> str:
         best = promise(chosen.epsilon, self.delta, self.adjacency, chosen.accountant)
         among = plural(self.candidates, "candidate")
         dearer = (

@@ -22,7 +22,7 @@ from fedprivacy.scenario.changes import parse_overrides
 from fedprivacy.scenario.loading import AnyScenario, load
 from scenarios.authoring.catalogue import find
 from scenarios.cli.kinds import kind_of
-from scenarios.jobs.manifest import BEGUN, begun_in
+from scenarios.jobs.manifest import MANIFEST, manifest_in
 
 # Neither the description of a scenario nor the choice of its settings depends on these.
 _INCIDENTAL = re.compile(
@@ -94,8 +94,8 @@ def attack_scenario(
         InputError: if it has no attacks, or not these, or an option would change the runs of a replay.
     """
     folder = Path(source)
-    if (folder / BEGUN).is_file() and not (folder / "run.json").is_file():
-        begun_in(folder, "replay")
+    if (folder / MANIFEST).is_file() and not (folder / "run.json").is_file():
+        manifest_in(folder, "replay")
         command = f"fedprivacy replay --resume {shlex.quote(source)}"
         raise InputError(f"{source}: has not finished. Resume it with: {command}")
     stored = folder if (folder / "run.json").is_file() else None
@@ -132,8 +132,8 @@ def run_to_resume(resume: Path) -> AnyScenario:
         InputError: if there is no run in it, or the work of another command.
     """
     file = RunDirectory.open(resume).path / "scenario.toml"
-    if (resume / BEGUN).exists():
-        begun_in(resume, "run")  # names the command that resumes it
+    if (resume / MANIFEST).exists():
+        manifest_in(resume, "run")  # names the command that resumes it
     scenario = load(file)
     kind_of(scenario).check_command("run", str(file))
     return scenario
@@ -148,7 +148,7 @@ def comparison_to_resume(resume: Path) -> AnyScenario:
     Raises:
         InputError: if there is no comparison in it.
     """
-    begun_in(resume, "compare", "compare-statistics")
+    manifest_in(resume, "compare", "compare-statistics")
     file = resume / "scenario.toml"
     scenario = load(file)
     kind_of(scenario).check_command("compare", str(file))
@@ -164,7 +164,7 @@ def replay_to_resume(resume: Path) -> tuple[AttackScenario, Path | None]:
     Raises:
         InputError: if there is no replay in it, or its scenario changed.
     """
-    stored = begun_in(resume, "replay")["facts"].get("stored")
+    stored = manifest_in(resume, "replay")["facts"].get("stored")
     scenario = load(resume / "scenario.toml")
     if not isinstance(scenario, AttackScenario):
         raise InputError(

@@ -41,12 +41,12 @@ def tune(
         seed_of,
     )
     from scenarios.engines.launch import check_workers
-    from scenarios.jobs.manifest import begun_in
+    from scenarios.jobs.manifest import manifest_in
 
     processes, first = check_workers(workers), seed_of(seed)
     check_start_or_resume("tune", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out})
     if resume is not None:
-        begun_in(resume, "tune")
+        manifest_in(resume, "tune")
         requested = load(resume / "scenario.toml")
     else:
         assert scenario is not None

@@ -13,10 +13,10 @@ import fedprivacy
 import server
 from fedprivacy import __version__
 from fedprivacy.errors import InputError
-from fedprivacy.scenario.bundled import Playable
+from fedprivacy.scenario.bundled import Runnable
 from fedprivacy.scenario.data import FlwrDatasets
 
-Asked = TypeVar("Asked", bound="Playable")
+AnyRunnable = TypeVar("AnyRunnable", bound="Runnable")
 _PACKAGES = (fedprivacy, clients, server)
 # A key can only be given to a run if its app has it.
 _CONFIG: dict[str, Any] = {
@@ -61,7 +61,7 @@ def write_run_config(path: Path, **values: str | bool) -> Path:
     return path
 
 
-def with_absolute_paths(scenario: Asked) -> Asked:
+def with_absolute_paths(scenario: AnyRunnable) -> AnyRunnable:
     """A scenario whose files are found from any folder of this machine: its processes work elsewhere.
 
     Raises:
@@ -79,7 +79,7 @@ def with_absolute_paths(scenario: Asked) -> Asked:
         if not Path(value).exists():
             raise InputError(f"data.{key} = {value!r}: there is no such file here.")
         changed[key] = str(Path(value).absolute())
-    return cast("Asked", scenario.model_copy(update={"data": data.model_copy(update=changed)}))
+    return cast("AnyRunnable", scenario.model_copy(update={"data": data.model_copy(update=changed)}))
 
 
 def _project() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from flwr.clientapp import ClientApp
 
 from clients.app import make_app
 from clients.fleet import Fleet
-from clients.worker_pool import Crew
+from clients.worker_pool import WorkerPool
 from fedprivacy.errors import InputError
 from fedprivacy.io.processes import CAN_FORK
 from fedprivacy.plan.privacy_plan import Plan
@@ -35,7 +35,7 @@ def fleet_app(text: str, plan: Any, noise_key: str, allow_code: bool) -> ClientA
             "the same, under the same path, on every machine."
         )
     fleet = _timed(fleet)
-    return make_app(fleet, crew=None if fleet.client_timeout is None else Crew())
+    return make_app(fleet, pool=None if fleet.client_timeout is None else WorkerPool())
 
 
 def stops_clients(fleet: Fleet) -> bool:

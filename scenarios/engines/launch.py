@@ -172,14 +172,14 @@ def launched(
 @contextmanager
 def _embedded(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> Iterator[Launched]:
     from clients.app import faults_of, make_app
-    from clients.worker_pool import Crew
+    from clients.worker_pool import WorkerPool
     from scenarios.engines.embedded import EmbeddedGrid
     from server.app import NodeView
 
-    with Crew(engine.workers) as crew:
-        grid = EmbeddedGrid(make_app(fleet, crew=crew), [{"partition-id": 0, "num-partitions": 1}])
+    with WorkerPool(engine.workers) as pool:
+        grid = EmbeddedGrid(make_app(fleet, pool=pool), [{"partition-id": 0, "num-partitions": 1}])
         view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
-        yield Launched(grid, view, grid.restore_node_states, crew.workers)
+        yield Launched(grid, view, grid.restore_node_states, pool.workers)
 
 
 @contextmanager

@@ -72,11 +72,11 @@ def cluster(workers: int, gpus_per_worker: float = 0.0, address: str | None = No
         return
     folder = None if address else _folder()
     try:
-        with _signals_kept():
+        with _signals_restored():
             _init(ray, workers, gpus_per_worker, address, folder)
         yield _slots(ray.cluster_resources(), workers, gpus_per_worker)
     finally:
-        with _signals_kept():
+        with _signals_restored():
             ray.shutdown()
         if folder is not None:
             _remove(folder)
@@ -161,7 +161,7 @@ def _remove(folder: str) -> None:
 
 
 @contextmanager
-def _signals_kept() -> Iterator[None]:
+def _signals_restored() -> Iterator[None]:
     """Ray takes over SIGTERM, which ends a run kindly."""
     here = threading.current_thread() is threading.main_thread()  # elsewhere neither Ray nor we may
     handlers = (

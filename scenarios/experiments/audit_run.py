@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from clients.app import make_app
 from clients.fleet import Fleet
-from clients.worker_pool import Crew
+from clients.worker_pool import WorkerPool
 from fedprivacy.attacks.audited_plan import audited_plan
 from fedprivacy.attacks.canaries import Canaries, at_most, draw_canaries, with_canaries
 from fedprivacy.attacks.neighbours import Neighbours
@@ -216,8 +216,8 @@ def _play(job: Audited, fleet: Fleet, people: Population) -> _Seen:
     auditor = Auditor(canaries, fleet.parameters)
     released: list[Scores] = []
     others: list[Scores] = []
-    with Crew(job.workers) as crew:
-        grid = EmbeddedGrid(make_app(fleet, crew=crew), [{"partition-id": 0, "num-partitions": 1}])
+    with WorkerPool(job.workers) as pool:
+        grid = EmbeddedGrid(make_app(fleet, pool=pool), [{"partition-id": 0, "num-partitions": 1}])
         federation, _ = federation_of(Interposed(grid, auditor), scenario, ledger, people, fleet.model)
         federation.streams = fleet.streams
 

@@ -29,13 +29,13 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.cells import Corner
 from fedprivacy.scenario.variations import Variation
 from fedprivacy.training.early_stopping import has_ended
-from fedprivacy.training.model_spec import Blueprint, blueprint
+from fedprivacy.training.model_spec import ModelSpec, model_spec
 from fedprivacy.training.trainers import trainer_of
 from fedprivacy.verification import cells as records
 from fedprivacy.verification import run as run_record
 from fedprivacy.verification.cells import closing, places, results
-from scenarios.jobs.job import Undertaking, Work, undertaking
-from scenarios.jobs.outcome import Ending
+from scenarios.jobs.job import StoredJob, Work, open_job
+from scenarios.jobs.outcome import JobOutcome
 from scenarios.jobs.store import Job
 from scenarios.runner import resume as resume_run
 from scenarios.runner import run
@@ -50,7 +50,7 @@ class Cell(records.Cell):
     plan: Plan = field(kw_only=True)
 
 
-def cells_of(scenario: Scenario, model: Blueprint) -> list[Cell]:
+def cells_of(scenario: Scenario, model: ModelSpec) -> list[Cell]:
     """The cells of a comparison, each calibrated once. Seeds are paired over trust models.
 
     Raises:
@@ -114,7 +114,7 @@ def compare(
         RunError: if a run fails; the report has the finished cells.
     """
     people = population(scenario.data)
-    model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
+    model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
     cells = cells_of(scenario, model)
     trainers = sorted({run.training.trainer for cell in cells for run in cell.scenarios.values()})
     for trainer in trainers:
@@ -127,14 +127,14 @@ def compare(
         data=run_streams(scenario, people, model.code).run,
         code=bool(model.code),
     )
-    with undertaking(work, out, resume=resume, command=command) as task:
+    with open_job(work, out, resume=resume, command=command) as task:
         if task.finished is not None:
             return task.finished
         return _work(task, scenario, cells, people, workers, allow_code, on_run)
 
 
 def _work(
-    task: Undertaking,
+    task: StoredJob,
     scenario: Scenario,
     cells: list[Cell],
     people: Population,
@@ -143,17 +143,17 @@ def _work(
     on_run: OnRun | None,
 ) -> dict[str, Any]:
     """Runs the cells that have not finished, and closes the comparison."""
-    ending = Ending(task.path, task.again)
+    job_outcome = JobOutcome(task.path, task.again)
     try:
-        with ending:
+        with job_outcome:
             _run_all(cells, task, workers, allow_code, on_run)
     finally:
-        _close_broken_runs(task.path, ending.status)
+        _close_broken_runs(task.path, job_outcome.status)
         document = CompareDocument.new(
             name=scenario.name,
             path=str(task.path),
-            status=ending.status,
-            error=ending.error,
+            status=job_outcome.status,
+            error=job_outcome.error,
             command=task.command,
             started=task.started,
             versions=versions(scenario.training.trainer),
@@ -163,7 +163,7 @@ def _work(
             **closing(
                 scenario,
                 cells,
-                ending.status,
+                job_outcome.status,
                 tested=people.tests_clients(scenario.evaluation.on),
             ),
             performance=performance(cells, task.seconds),
@@ -199,7 +199,7 @@ def performance(cells: list[Cell], seconds: float) -> Performance:
 
 
 def _run_all(
-    cells: list[Cell], task: Undertaking, workers: int, allow_code: bool, on_run: OnRun | None
+    cells: list[Cell], task: StoredJob, workers: int, allow_code: bool, on_run: OnRun | None
 ) -> None:
     """Runs every seed of every cell that has not finished, `workers` at a time."""
     wanted = [(number, seed) for number, cell in enumerate(cells) for seed in cell.scenarios]
@@ -221,13 +221,13 @@ def _run(
     scenario: Scenario, plan: Plan, out: Path, base: Path, allow_code: bool, written: bool
 ) -> dict[str, str]:
     """One run of a cell, in any process: where it is below the comparison, and a digest of its document."""
-    folder = _gone_on_with(scenario, plan, out, allow_code, written)
+    folder = _stored_run(scenario, plan, out, allow_code, written)
     if folder is None:
         folder = Path(run(scenario, out, plan=plan, allow_code=allow_code, report=False)["path"])
     return {"run": str(folder.relative_to(base)), "digest": _digest(folder)}
 
 
-def _gone_on_with(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, written: bool) -> Path | None:
+def _stored_run(scenario: Scenario, plan: Plan, out: Path, allow_code: bool, written: bool) -> Path | None:
     """Completes an earlier run of this cell and returns its path; None if none exists.
 
     One that has finished is taken as it is, if its process was killed before the cell was written down. If

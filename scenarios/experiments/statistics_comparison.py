@@ -18,8 +18,8 @@ from fedprivacy.statistics.cells import Corner, claims_of_cell, closing, corners
 from fedprivacy.statistics.comparison import brief, summary
 from fedprivacy.statistics.plan import plan_of
 from scenarios.experiments.statistics_run import play
-from scenarios.jobs.job import Undertaking, Work, undertaking
-from scenarios.jobs.outcome import Ending
+from scenarios.jobs.job import StoredJob, Work, open_job
+from scenarios.jobs.outcome import JobOutcome
 from scenarios.jobs.store import Job
 
 BATCH = 10  # repeats of one job
@@ -79,34 +79,34 @@ def compare(
     cells = list(cells_of(scenario))
     key = Respondents.of(scenario).streams.run  # the data are there before a folder is made
     work = Work("compare-statistics", scenario.name, scenario.to_toml(), versions(), data=key)
-    with undertaking(work, out, resume=resume, command=command) as task:
+    with open_job(work, out, resume=resume, command=command) as task:
         if task.finished is not None:
             return task.finished
         return _work(task, scenario, cells, workers, on_run)
 
 
 def _work(
-    task: Undertaking, scenario: Statistics, cells: list[Cell], workers: int, on_run: OnRun | None
+    task: StoredJob, scenario: Statistics, cells: list[Cell], workers: int, on_run: OnRun | None
 ) -> dict[str, Any]:
     """Plays what has not finished, and closes the comparison."""
     results_by_cell: dict[int, dict[int, list[dict[str, Any]]]] = {}
-    ending = Ending(task.path, task.again)
+    job_outcome = JobOutcome(task.path, task.again)
     try:
-        with ending:
-            _play_all(cells, scenario, task, workers, results_by_cell, on_run)
+        with job_outcome:
+            _run_all(cells, scenario, task, workers, results_by_cell, on_run)
     finally:
         documents = [_document(cells[number], results_by_cell[number]) for number in sorted(results_by_cell)]
         document = StatisticsComparison.new(
             name=scenario.name,
             path=str(task.path),
-            status=ending.status,
-            error=ending.error,
+            status=job_outcome.status,
+            error=job_outcome.error,
             command=task.command,
             started=task.started,
             versions=versions(),
             scenario=scenario.tables(),
             cells=documents,
-            **closing(scenario, documents, ending.status),
+            **closing(scenario, documents, job_outcome.status),
             performance=Performance.of_process(task.seconds),
         ).to_json()
         task.directory.write_document(document)
@@ -114,10 +114,10 @@ def _work(
     return document
 
 
-def _play_all(
+def _run_all(
     cells: list[Cell],
     scenario: Statistics,
-    task: Undertaking,
+    task: StoredJob,
     workers: int,
     results_by_cell: dict[int, dict[int, list[dict[str, Any]]]],
     on_run: OnRun | None,

@@ -26,14 +26,14 @@ from fedprivacy.report import write as write_report
 from fedprivacy.scenario.tune import TuneScenario
 from fedprivacy.scenario.tune.grid import words_of
 from fedprivacy.scenario.tune.sections import ExponentialTune, StoppingTune
-from fedprivacy.training.model_spec import blueprint
+from fedprivacy.training.model_spec import model_spec
 from fedprivacy.tuning.ledgers import chosen_ledger, law_of, naive_ledger
 from fedprivacy.tuning.scores import by_clients as by_the_clients
 from fedprivacy.tuning.selection import PrivateSelection, best
 from fedprivacy.verification.choice import claims_of
 from scenarios.experiments.tuning_candidate import PublicSplit, by_clients, by_public, train
-from scenarios.jobs.job import Undertaking, Work, undertaking
-from scenarios.jobs.outcome import Ending
+from scenarios.jobs.job import StoredJob, Work, open_job
+from scenarios.jobs.outcome import JobOutcome
 from scenarios.jobs.store import Job, digest_of
 
 OnRun = Callable[[str, int, int], None]
@@ -70,7 +70,7 @@ def tune(
             clients.
     """
     people = population(scenario.data)
-    model = blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
+    model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
     plans = [plan_of(scenario.candidate(number)) for number in range(len(scenario.settings))]
     tested = people.tests_clients("test")
     for build in (chosen_ledger, naive_ledger):  # refuses before any work if no accountant answers
@@ -88,7 +88,7 @@ def tune(
         data=streams.run,
         code=bool(model.code),
     )
-    with undertaking(work, out, resume=resume, command=command) as task:
+    with open_job(work, out, resume=resume, command=command) as task:
         if task.finished is not None:
             return task.finished
         return _work(task, scenario, plans, people, streams, workers, allow_code, on_run)
@@ -104,7 +104,7 @@ def streams_of(scenario: TuneScenario, people: Population, code: str) -> Streams
 
 
 def _work(
-    task: Undertaking,
+    task: StoredJob,
     scenario: TuneScenario,
     plans: Sequence[Plan],
     people: Population,
@@ -114,7 +114,7 @@ def _work(
     on_run: OnRun | None,
 ) -> dict[str, Any]:
     """Runs what has not finished, chooses, trains the chosen one, and writes it down."""
-    with Ending(task.path, task.again, announce=False):
+    with JobOutcome(task.path, task.again, announce=False):
         if isinstance(scenario.tune, StoppingTune):
             selection = PrivateSelection(len(plans), law_of(scenario.tune))
             drawn = selection.draw(streams.noise("tune/repetitions"))
@@ -158,7 +158,7 @@ def _work(
 
 
 def _results_of(
-    task: Undertaking,
+    task: StoredJob,
     scenario: TuneScenario,
     work: Callable[..., Any],
     jobs: Sequence[Job],
@@ -191,7 +191,7 @@ def _read(result: Any) -> dict[str, Any]:
 
 
 def _document(
-    task: Undertaking,
+    task: StoredJob,
     scenario: TuneScenario,
     plans: Sequence[Plan],
     people: Population,

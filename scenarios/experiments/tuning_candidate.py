@@ -25,7 +25,7 @@ from fedprivacy.sampling.cohorts import FixedSampling, SeparatedSampling
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.tune import TuneScenario
 from fedprivacy.scenario.tune.sections import StoppingTune
-from fedprivacy.training.model_spec import blueprint
+from fedprivacy.training.model_spec import model_spec
 from fedprivacy.tuning.scores import NoisyScore, shares
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import federation_of
@@ -189,4 +189,4 @@ def by_clients(
 
 
 def _code(scenario: Scenario, people: Population, allow_code: bool) -> str:
-    return blueprint(scenario.model, people.features, people.dataset.classes, allow_code=allow_code).code
+    return model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code).code

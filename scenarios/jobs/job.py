@@ -21,7 +21,7 @@ from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.records.run_record import scenario_digest
 from fedprivacy.report import write as write_report
 from fedprivacy.verification.verify import checked_document
-from scenarios.jobs.manifest import BEGUN, COMMANDS, begun_in
+from scenarios.jobs.manifest import COMMANDS, MANIFEST, manifest_in
 from scenarios.jobs.outcome import on_resuming
 from scenarios.jobs.store import FOLDER, SCHEMA, Cells, digest_of
 
@@ -52,7 +52,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Undertaking:
+class StoredJob:
     """A directory with work under way, which this process holds alone.
 
     Args:
@@ -83,9 +83,9 @@ class Undertaking:
 
 
 @contextmanager
-def undertaking(
+def open_job(
     work: Work, out: Path, *, resume: Path | None, command: str = "", prepare: Prepare | None = None
-) -> Iterator[Undertaking]:
+) -> Iterator[StoredJob]:
     """Starts a job in a new directory, or resumes one.
 
     Args:
@@ -115,7 +115,7 @@ def undertaking(
         command_again = f"fedprivacy {COMMANDS[work.kind]} --resume {shlex.quote(str(directory.path))}{allow}"
         words = on_resuming(command_again, str(tomllib.loads(work.text).get("description", "")))
         finished = None if resume is None else _finished(directory)
-        yield Undertaking(
+        yield StoredJob(
             directory,
             Cells(folder, origin, began),
             job_started["command"],
@@ -136,13 +136,13 @@ def _begin(directory: RunDirectory, work: Work, command: str) -> dict[str, Any]:
         "data": work.data,
         "facts": dict(work.facts),
     }
-    directory.write(BEGUN, json.dumps(manifest, indent=2) + "\n")
+    directory.write(MANIFEST, json.dumps(manifest, indent=2) + "\n")
     return manifest
 
 
 def _resumed(directory: RunDirectory, work: Work) -> dict[str, Any]:
     """The manifest of a directory, if it is of this job."""
-    manifest, path = begun_in(directory.path, work.kind), directory.path
+    manifest, path = manifest_in(directory.path, work.kind), directory.path
     if manifest.get("schema") != SCHEMA or manifest.get("scenario_digest") != scenario_digest(directory):
         raise InputError(
             f"{path / 'scenario.toml'}: changed since the work began. Restore the file, or start a new "

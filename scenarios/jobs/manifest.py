@@ -13,7 +13,7 @@ from fedprivacy.io import bounded_json
 from fedprivacy.io.validation import Fields, check
 from fedprivacy.records.run_directory import RunDirectory
 
-BEGUN = "begun.json"
+MANIFEST = "begun.json"
 # The command that makes a document of a kind.
 COMMANDS = {
     "run": "run",
@@ -30,7 +30,7 @@ class Facts(Fields):
     stored: str | None = None
 
 
-class Begun(Fields):
+class Manifest(Fields):
     """The manifest."""
 
     schema_: int = Field(alias="schema")
@@ -43,7 +43,7 @@ class Begun(Fields):
     facts: Facts
 
 
-def begun_in(path: Path, *kinds: str) -> dict[str, Any]:
+def manifest_in(path: Path, *kinds: str) -> dict[str, Any]:
     """Reads the file `begun.json` of a directory.
 
     Args:
@@ -56,11 +56,11 @@ def begun_in(path: Path, *kinds: str) -> dict[str, Any]:
     directory, command = RunDirectory.open(path), COMMANDS[kinds[0]]
     anew = f"fedprivacy {command} {shlex.quote(str(path / 'scenario.toml'))}"
     try:
-        manifest = bounded_json.read(path / BEGUN)
-        check(manifest, Begun, str(path / BEGUN), f"Start the work anew, for the same numbers: {anew}")
+        manifest = bounded_json.read(path / MANIFEST)
+        check(manifest, Manifest, str(path / MANIFEST), f"Start the work anew, for the same numbers: {anew}")
     except FileNotFoundError:
         if not (path / "run.json").exists():
-            raise directory.nothing_begun(command) from None
+            raise directory.nothing_started(command) from None
         manifest = directory.document()
         if manifest.get("kind") in kinds:
             raise InputError(
@@ -69,7 +69,7 @@ def begun_in(path: Path, *kinds: str) -> dict[str, Any]:
             ) from None
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{path / BEGUN}: damaged ({error}). Start the work anew, for the same numbers: {anew}"
+            f"{path / MANIFEST}: damaged ({error}). Start the work anew, for the same numbers: {anew}"
         ) from error
     kind = manifest.get("kind")
     if kind not in kinds:

@@ -35,7 +35,7 @@ def on_resuming(command: str, description: str) -> str:
     return f"It cannot be resumed: it lacks {what}. {save}"
 
 
-class Ending:
+class JobOutcome:
     """Wraps the job, which finishes, is interrupted by the user, or fails; its error is raised again.
 
     Args:

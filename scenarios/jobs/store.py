@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 Job = tuple[str, tuple[object, ...]]  # the key of a cell, and its arguments
 
 
-class Kept(Fields):
+class CellFile(Fields):
     """The file of a cell."""
 
     schema_: int = Field(alias="schema")
@@ -140,7 +140,7 @@ class Cells:
             content = bounded_json.loads(
                 bounded_json.read_bytes(path, follow=False).decode("utf-8"), finite=False
             )
-            Kept.model_validate(content)
+            CellFile.model_validate(content)
             digest = content.pop("digest")
             if digest != digest_of(content) or (content["schema"], content["origin"]) != (
                 SCHEMA,

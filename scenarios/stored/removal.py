@@ -13,7 +13,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.lock import alone
 from fedprivacy.records.run_directory import read_document
-from scenarios.jobs.manifest import BEGUN
+from scenarios.jobs.manifest import MANIFEST
 from scenarios.stored.listing import StoredError, read_scenario
 from scenarios.stored.tables import TABLES
 
@@ -73,7 +73,7 @@ def _checked(path: Path) -> Path:
         document = read_document(directory / "run.json")
         ours = document.get("kind") in TABLES and isinstance(document.get("scenario"), dict)
     else:
-        signs = ("events.jsonl", BEGUN, "checkpoint")
+        signs = ("events.jsonl", MANIFEST, "checkpoint")
         ours = bool(_STAMP.fullmatch(directory.name)) or any((directory / name).exists() for name in signs)
         ours = ours and (directory / "scenario.toml").is_file()
         if ours:
@@ -99,7 +99,7 @@ def _foreign(directory: Path, job: bool = False) -> Iterator[Path]:
         directory: The run directory.
         job: Whether it lies in the directory of a comparison or replay, which has folders for its runs.
     """
-    job = job or (directory / BEGUN).is_file()
+    job = job or (directory / MANIFEST).is_file()
     with os.scandir(directory) as entries:
         for entry in entries:
             path = Path(entry.path)

@@ -14,7 +14,7 @@ from warm import write_command
 
 from benchmarks import peers
 from benchmarks.against_peers import Row, main
-from benchmarks.peers import PEERS, Asked, PeerError, run
+from benchmarks.peers import PEERS, Measurement, PeerError, run
 
 FINE = 'import json, sys\nprint("noise")\nprint(json.dumps({"clients_per_s": 50.0, "asked": sys.argv[1:]}))\n'
 BROKEN = 'import sys\nsys.exit("the peer fell over")\n'
@@ -80,7 +80,7 @@ def test_a_peer_does_the_work_that_it_is_asked_for(
     said: list[str] = []
     monkeypatch.setattr(peers, "run", lambda *given: said.append(run(*given)) or said[-1])
     PEERS[name].check(python, bench)
-    assert PEERS[name].measure(python, bench, Asked("mlp", 100, 7, 2, 2)) == 50.0
+    assert PEERS[name].measure(python, bench, Measurement("mlp", 100, 7, 2, 2)) == 50.0
     options = json.loads(said[0].splitlines()[-1])["asked"]
     pairs = dict(pairwise(options))
     wanted = {"--model": "mlp", "--features": "784", "--cohort": "100", "--rounds": "7", "--warmup": "2"}
@@ -101,7 +101,7 @@ def test_a_peer_that_fails_says_why(
     (bench / "bench_flower.py").write_text(script)
     monkeypatch.setattr(peers, "run", lambda given, title: run(given, title, limit=limit))
     with pytest.raises(PeerError, match=words):
-        PEERS["flower"].measure(python, bench, Asked("lr", 10, 1, 1, 1))
+        PEERS["flower"].measure(python, bench, Measurement("lr", 10, 1, 1, 1))
 
 
 def test_a_missing_peer_ends_with_exit_code_2_and_what_is_missing(python: Path, bench: Path) -> None:

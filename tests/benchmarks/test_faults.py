@@ -52,7 +52,7 @@ def test_the_page_has_a_row_for_each_fault() -> None:
         if line.startswith("| a ") or "drop" in line
     }
     for fault in FAULTS:
-        for engine in filter(fault.played_on, ENGINES):
+        for engine in filter(fault.runs_on, ENGINES):
             assert (f"| {fault.name}", engine) in found, (fault.name, engine)
     assert "WRONG" not in said
 

@@ -1,4 +1,4 @@
-"""Clients that hang, kill their process or drop out, on a real crew and with the real model that does it."""
+"""Clients that hang, kill their process or drop out, on a real pool and with the real model that does it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from benchmarks.faulty import TRIGGER
 from clients.fleet import Budgets, Fleet
 from clients.request_handler import answer
-from clients.worker_pool import Crew
+from clients.worker_pool import WorkerPool
 from fedprivacy.messages.faults import Faults
 from fedprivacy.messages.protocol import TrainRequest
 from fedprivacy.population.clients import population
@@ -61,8 +61,8 @@ def test_who_kills_its_process_or_hangs_fails_alone(faulty, harm, kind, workers,
     overrides = (limit, LOCAL % "") if trust == "local" else (limit,)
     fleet = faulty(harm, *overrides)
     healthy = replace(fleet, people=faulty(harm, *overrides, bad=()).people, client_timeout=None)
-    with Crew(workers) as crew:
-        reply, untold = answer(fleet, budgets(fleet), asked(fleet), crew=crew)
+    with WorkerPool(workers) as pool:
+        reply, untold = answer(fleet, budgets(fleet), asked(fleet), pool=pool)
     quiet, _ = answer(healthy, budgets(healthy), asked(healthy))
     found = untold if trust == "local" else reply.faults
     assert (found[kind], found.failed, found.first.startswith("client 4")) == (1, 1, True)
@@ -81,8 +81,8 @@ def test_who_kills_its_process_or_hangs_fails_alone(faulty, harm, kind, workers,
 
 def test_noise_in_each_step_is_there_without_data_too(faulty) -> None:
     fleet = faulty("kill", *EXAMPLE)
-    with Crew(2) as crew:
-        reply, untold = answer(fleet, budgets(fleet), asked(fleet), crew=crew)
+    with WorkerPool(2) as pool:
+        reply, untold = answer(fleet, budgets(fleet), asked(fleet), pool=pool)
     assert reply.clients.tolist() == list(range(12))
     assert untold.by_kind == {"worker_died": 1, "retried": 1}
     assert reply.updates[4].any()
@@ -93,8 +93,8 @@ def test_a_piece_done_again_gives_the_same_bits(faulty, tmp_path: Path, observe:
     fleet = faulty("kill-once", LOCAL % "")
     replies = []
     for _ in range(2):  # the second finds the mark and kills nothing
-        with Crew(2) as crew:
-            replies.append(answer(fleet, budgets(fleet), asked(fleet, observe), crew=crew))
+        with WorkerPool(2) as pool:
+            replies.append(answer(fleet, budgets(fleet), asked(fleet, observe), pool=pool))
     assert [untold.by_kind for _, untold in replies] == [{"retried": 1}, {}]
     assert np.array_equal(replies[0][0].updates, replies[1][0].updates)
 

@@ -21,7 +21,7 @@ from benchmarks.faulty import TRIGGER
 from clients.fleet import Fleet
 from clients.request_handler import answer
 from clients.training import ChunkTrainer, client_chunks
-from clients.worker_pool import Crew
+from clients.worker_pool import WorkerPool
 from fedprivacy.data.datasets import Dataset
 from fedprivacy.messages.protocol import TrainRequest
 from fedprivacy.models.by_name import flat_weights
@@ -166,11 +166,11 @@ def bits_of(fleet: Fleet, cohort: Sequence[int], cut: tuple[int, int], workers: 
         "each" if look == "each" else "sum",
     )
     bits: dict[int, list[bytes]] = {}
-    with Crew(workers) as crew:
+    with WorkerPool(workers) as pool:
         for chunk in chunks(np.array(cohort), hosts=hosts, size=size):
             request = TrainRequest(0, chunk.host, chunk.number, chunk.clients, weights, fleet.plan, observe)
             if look == "each":
-                reply, _ = answer(fleet, None, request, range(hosts), crew)
+                reply, _ = answer(fleet, None, request, range(hosts), pool)
                 rows = [[row.tobytes()] for row in reply.updates]
                 bits |= dict(zip(reply.clients.tolist(), rows, strict=True))
                 continue

@@ -18,7 +18,7 @@ from benchmarks.faulty import TRIGGER
 from clients.app import _app, app, faults_of
 from clients.error_filter import KINDS
 from clients.messages import parts_of
-from clients.node import residence
+from clients.node import clients_of_node
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.privunit import PrivUnitG
 from fedprivacy.messages.protocol import TrainReply, TrainRequest
@@ -277,7 +277,7 @@ def test_an_answer_that_never_leaves_is_spent(owners, plan: Plan) -> None:
         call(message, context)
         raise ConnectionError("the reply is lost")
 
-    broken = EmbeddedGrid(_app(residence, [lost]), [owners.config()])
+    broken = EmbeddedGrid(_app(clients_of_node, [lost]), [owners.config()])
     assert sent(broken, request(plan)).has_error()
     assert answered(grid(owners.config()), request(plan)).refused == 1
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from clients.app import app
-from clients.participation_ledger import Account, KeptBudgets, agreed
+from clients.participation_ledger import Account, StoredBudgets, agreed
 from clients.statistics import Respondents
 from fedprivacy.errors import Refusal
 from fedprivacy.io.processes import pool
-from fedprivacy.messages.protocol import AskReply, AskRequest
+from fedprivacy.messages.protocol import QueryReply, QueryRequest
 from scenarios.engines.embedded import EmbeddedGrid
 from server.messages import parts_of, request_to
 
@@ -24,8 +24,8 @@ def own(make_scenario, on_nodes_text):
     return make_scenario(text=on_nodes_text)
 
 
-def budgets(account: Account, cap: int = 3) -> KeptBudgets:
-    return KeptBudgets(account, population=3, cap=cap)
+def budgets(account: Account, cap: int = 3) -> StoredBudgets:
+    return StoredBudgets(account, population=3, cap=cap)
 
 
 def test_what_was_spent_is_on_disk_before_anybody_answers(tmp_path: Path, own) -> None:
@@ -130,12 +130,12 @@ def test_a_query_is_answered_once_whatever_run_asks(tmp_path: Path, make_statist
 
     def asked(clients: list[int], query: int = 0, **changes: object) -> tuple[int, int] | str:
         plan = who.plan.to_json() | changes
-        parts = AskRequest(query, 0, np.array(clients, np.int64), plan).parts()
+        parts = QueryRequest(query, 0, np.array(clients, np.int64), plan).parts()
         grid = EmbeddedGrid(app, [config])  # a new Flower run
         [reply] = grid.send_and_receive([request_to(1, "query.statistic", "0/0", *parts)])
         if reply.has_error():
             return reply.error.reason.split("\n")[0].removeprefix("fedprivacy.errors.Refusal: ")
-        told = AskReply.of(*parts_of(reply), cells=1, clients=len(clients))
+        told = QueryReply.of(*parts_of(reply), cells=1, clients=len(clients))
         return told.answered, told.refused
 
     assert asked([0, 2], trust="none").startswith("plan:")

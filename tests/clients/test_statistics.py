@@ -14,7 +14,7 @@ from clients.app import app, make_app
 from clients.messages import parts_of
 from clients.statistics import Respondents
 from fedprivacy.errors import InputError, Refusal
-from fedprivacy.messages.protocol import AskReply, AskRequest
+from fedprivacy.messages.protocol import QueryReply, QueryRequest
 from scenarios.engines.embedded import EmbeddedGrid
 from server.messages import request_to
 
@@ -50,8 +50,8 @@ def respondents(make_statistics) -> Respondents:
     return Respondents.of(make_statistics(text=LOCAL))
 
 
-def request(who: Respondents, clients, query: int = 0, host: int = 0, plan=None) -> AskRequest:
-    return AskRequest(query, host, np.asarray(clients, dtype=np.int64), plan or who.plan.to_json())
+def request(who: Respondents, clients, query: int = 0, host: int = 0, plan=None) -> QueryRequest:
+    return QueryRequest(query, host, np.asarray(clients, dtype=np.int64), plan or who.plan.to_json())
 
 
 # ------------------------------------------------------------------ once each
@@ -125,7 +125,7 @@ def test_another_plan_is_refused(respondents: Respondents, make_statistics) -> N
     for plan in (other, {"trust": "none"}, None, "", [], 3):
         answered = respondents.fresh()
         with pytest.raises(Refusal):
-            respondents.answer(AskRequest(0, 0, EVEN, plan), answered, [0])
+            respondents.answer(QueryRequest(0, 0, EVEN, plan), answered, [0])
         assert not answered.any()
 
 
@@ -178,12 +178,12 @@ def test_what_is_no_query_is_refused(respondents: Respondents, broken: dict) -> 
     if broken.get("clients", 0) is None:
         del arrays["clients"]
     with pytest.raises(InputError, match="not a "):
-        AskRequest.of(arrays, values)
+        QueryRequest.of(arrays, values)
 
 
 def test_a_request_survives_the_wire(respondents: Respondents) -> None:
     sent = request(respondents, EVEN, 2, 0)
-    came = AskRequest.of(*sent.parts())
+    came = QueryRequest.of(*sent.parts())
     assert (came.query, came.host, came.plan) == (2, 0, respondents.plan.to_json())
     np.testing.assert_array_equal(came.clients, EVEN)
 
@@ -202,11 +202,11 @@ def test_a_request_survives_the_wire(respondents: Respondents) -> None:
 def test_a_server_counts_no_damaged_reply(changes: dict, words: str) -> None:
     from fedprivacy.errors import FedPrivacyError
 
-    arrays, values = AskReply(np.zeros(3), answered=4, refused=0).parts()
+    arrays, values = QueryReply(np.zeros(3), answered=4, refused=0).parts()
     arrays |= {key: value for key, value in changes.items() if key == "totals"}
     values |= {key: value for key, value in changes.items() if key != "totals"}
     with pytest.raises(FedPrivacyError, match=words):
-        AskReply.of(arrays, values, cells=3, clients=4)
+        QueryReply.of(arrays, values, cells=3, clients=4)
 
 
 # ------------------------------------------------------------------ what a reply tells
@@ -273,7 +273,7 @@ def test_the_app_keeps_count_over_messages_and_serves_its_hosts(respondents: Res
         return reply
 
     def counts(message: Message) -> tuple[int, int]:
-        reply = AskReply.of(*parts_of(message), cells=1, clients=20)
+        reply = QueryReply.of(*parts_of(message), cells=1, clients=20)
         return reply.answered, reply.refused
 
     assert counts(ask(1, EVEN, 0)) == (20, 0)
@@ -312,7 +312,7 @@ def test_a_node_reads_its_scenario_from_the_run_or_from_its_own_configuration(
         [reply] = grid.send_and_receive([request_to(node, "query.statistic", "0/0", *parts)])
         return reply
 
-    told = AskReply.of(*parts_of(ask(1)), cells=1, clients=20)
+    told = QueryReply.of(*parts_of(ask(1)), cells=1, clients=20)
     mine = who.answer(request(who, EVEN), who.fresh(), [0])
     assert told.totals == mine.totals
     assert "another plan" in ask(2).error.reason

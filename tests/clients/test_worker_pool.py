@@ -17,14 +17,14 @@ import pytest
 
 from clients.fleet import Fleet
 from clients.training import ChunkTrainer, client_chunks
-from clients.worker_pool import Crew
+from clients.worker_pool import WorkerPool
 from fedprivacy.messages.protocol import TrainRequest
 from fedprivacy.records.run_directory import RunDirectory
 from scenarios.engines.launch import Engine
 from scenarios.runner import run
 
 SCENARIO = """
-name = "crew"
+name = "pool"
 seed = 1
 [data]
 name = "synthetic"
@@ -103,8 +103,8 @@ def test_answers_come_in_the_order_of_the_pieces(make_scenario) -> None:
     parts = client_chunks(fleet, asked.clients, "sum")
     assert np.array_equal(np.concatenate(parts), asked.clients)
     assert max(map(len, parts)) <= 11
-    with Crew(2) as crew:
-        found = [(part.clients, part.private.copy()) for part in crew.train(fleet, asked, parts)]
+    with WorkerPool(2) as pool:
+        found = [(part.clients, part.private.copy()) for part in pool.train(fleet, asked, parts)]
     for (ids, total), piece in zip(found, parts, strict=True):
         assert np.array_equal(ids, piece)
         assert np.array_equal(total, ChunkTrainer(fleet, asked).train(piece).private)
@@ -158,8 +158,8 @@ def test_a_client_that_fails_fails_alone_in_any_process(make_scenario) -> None:
     fleet = replace(fleet, people=replace(fleet.people, dataset=replace(fleet.people.dataset, y=y)))
     asked = request(fleet, np.arange(300))
     parts = client_chunks(fleet, asked.clients, "sum")
-    with Crew(2) as crew:
-        found = list(crew.train(fleet, asked, parts))
+    with WorkerPool(2) as pool:
+        found = list(pool.train(fleet, asked, parts))
     failures = {client: reason for part in found for client, reason in part.failures.items()}
     assert list(failures) == [17]
     assert (failures[17].kind, "client 17" in failures[17].reason) == ("raised", True)
@@ -185,12 +185,12 @@ def test_a_worker_that_was_killed_is_replaced_and_its_piece_done_again(make_scen
 def test_no_process_is_left_behind(make_scenario) -> None:
     fleet = Fleet.of(make_scenario(text=SCENARIO))
     asked = request(fleet, np.arange(300))
-    with Crew(3) as crew:
-        list(crew.train(fleet, asked, client_chunks(fleet, asked.clients, "sum")))
+    with WorkerPool(3) as pool:
+        list(pool.train(fleet, asked, client_chunks(fleet, asked.clients, "sum")))
         assert len(multiprocessing.active_children()) == 3
     assert not multiprocessing.active_children()
-    with Crew(3) as crew:  # whoever stops in the middle leaves nobody at work
-        next(crew.train(fleet, asked, client_chunks(fleet, asked.clients, "sum")))
+    with WorkerPool(3) as pool:  # whoever stops in the middle leaves nobody at work
+        next(pool.train(fleet, asked, client_chunks(fleet, asked.clients, "sum")))
     assert not multiprocessing.active_children()
 
 
@@ -199,7 +199,7 @@ def test_one_worker_needs_no_process_and_of_several_no_more_are_started_than_hav
     asked = request(fleet, np.arange(3))
     expected = ChunkTrainer(fleet, replace(asked)).train(asked.clients).private
     for workers, started in ((1, 0), (4, 1)):
-        with Crew(workers) as crew:
-            [part] = crew.train(fleet, asked, [asked.clients])
+        with WorkerPool(workers) as pool:
+            [part] = pool.train(fleet, asked, [asked.clients])
             assert len(multiprocessing.active_children()) == started
             assert np.array_equal(part.private, expected)

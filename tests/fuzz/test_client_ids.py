@@ -21,7 +21,7 @@ from clients.request_validation import vet, vet_query
 from clients.statistics import Respondents
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.errors import FedPrivacyError, Refusal
-from fedprivacy.messages.protocol import AskRequest, TrainReply, TrainRequest, check_clients, sorted_once
+from fedprivacy.messages.protocol import QueryRequest, TrainReply, TrainRequest, check_clients, sorted_once
 from scenarios.engines.flower_internals import join_run
 from server.messages import parts_of
 from server.reply_validation import Rejected, accepted
@@ -56,7 +56,7 @@ def test_a_client_that_is_named_often_between_ids_that_wrap_around_is_refused(
     weights, ids = np.zeros(fleet.parameters, np.float32), wrapping(3, times)
     request = TrainRequest(0, 0, 0, ids, weights, fleet.plan, "sum")
     who, silos = Respondents.of(make_statistics()), Silos.of(study_of_silos())
-    asked, marks = AskRequest(0, 0, ids, who.plan.to_json()), who.fresh()
+    asked, marks = QueryRequest(0, 0, ids, who.plan.to_json()), who.fresh()
     step = SiloRequest(0, 0, 0, ids, np.zeros((3, 2)), silos.study.plan(silos.study.lots[0]))
     for serve in (
         lambda: answer(fleet, None, request),

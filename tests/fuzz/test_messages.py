@@ -21,7 +21,7 @@ from clients.statistics import Respondents
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.io import npy
-from fedprivacy.messages.protocol import AskReply, AskRequest, TrainReply, TrainRequest
+from fedprivacy.messages.protocol import QueryReply, QueryRequest, TrainReply, TrainRequest
 from scenarios.engines.flower_internals import join_run
 from server import messages as server_messages
 from tests.clients.test_erm import made as study_of_silos
@@ -122,10 +122,10 @@ def test_clients_answer_broken_requests_or_refuse_them(make_scenario) -> None:
 
 def test_clients_answer_broken_queries_or_refuse_them(make_statistics) -> None:
     who, tally = Respondents.of(make_statistics()), Tally()
-    whole = AskRequest(0, 0, np.arange(50), who.plan.to_json()).parts()
+    whole = QueryRequest(0, 0, np.arange(50), who.plan.to_json()).parts()
 
     def serve(message: Message) -> Any:
-        return who.answer(AskRequest.of(*clients_messages.parts_of(message)), who.fresh(), [0])
+        return who.answer(QueryRequest.of(*clients_messages.parts_of(message)), who.fresh(), [0])
 
     @fuzz(200)
     @given(broken_message(*whole))
@@ -162,13 +162,13 @@ def test_the_server_reads_broken_replies_or_refuses_them() -> None:
     tally = Tally()
     rows = SiloReply(np.ones((3, 2, 4)), np.arange(3)).parts()
     trained = TrainReply(np.ones((3, 4)), np.arange(3), 1).parts()
-    told = AskReply(np.ones(4), answered=4, refused=1).parts()
+    told = QueryReply(np.ones(4), answered=4, refused=1).parts()
 
     @fuzz(300)
     @given(broken_message(*trained), broken_message(*told), broken_message(*rows))
     def each(one: Message, other: Message, third: Message) -> None:
         tally.read(lambda: TrainReply.of(*server_messages.parts_of(one), parameters=4, observe="each"))
-        tally.read(lambda: AskReply.of(*server_messages.parts_of(other), cells=4, clients=5))
+        tally.read(lambda: QueryReply.of(*server_messages.parts_of(other), cells=4, clients=5))
         tally.read(
             lambda: SiloReply.of(*server_messages.parts_of(third), requested=np.arange(3), shape=(2, 4))
         )

@@ -25,7 +25,7 @@ from scenarios.attacks import attacker_seats
 from scenarios.attacks.replay import replay
 from scenarios.experiments.comparison import compare
 from scenarios.experiments.statistics_comparison import compare as sweep
-from scenarios.jobs.manifest import begun_in
+from scenarios.jobs.manifest import manifest_in
 
 TRAINED = """name = "trained"
 seed = 1
@@ -243,14 +243,14 @@ def test_an_attack_that_is_played_again_asks_the_same_and_costs_nothing_more(
     heard: list[tuple[str, bytes]] = []
     real = attacker_seats.attack_from_seat
 
-    def listen(arena, branch, tensors, see, spent) -> Any:
+    def listen(setup, branch, tensors, see, spent) -> Any:
         def both(sight: Any) -> None:
             heard.append(
-                (f"{branch.key} {arena.scenario.seed} {sight.round}", sight.update.numpy().tobytes())
+                (f"{branch.key} {setup.scenario.seed} {sight.round}", sight.update.numpy().tobytes())
             )
             see(sight)
 
-        return real(arena, branch, tensors, both, spent)
+        return real(setup, branch, tensors, both, spent)
 
     def deaf(*given: Any) -> Any:
         listen(*given)
@@ -303,7 +303,7 @@ def test_a_replay_of_stored_runs_goes_on_with_them(wholes, tmp_path: Path) -> No
     with pytest.raises(Killed):
         replay(asked, tmp_path / "out", workers=1, stored=stored, on_attack=stop)
     [path] = (tmp_path / "out").iterdir()
-    assert begun_in(path, "replay")["facts"]["stored"] == str(stored)
+    assert manifest_in(path, "replay")["facts"]["stored"] == str(stored)
     (path / "run.json").unlink()
     again = load(path / "scenario.toml")
     assert isinstance(again, AttackScenario)
@@ -373,7 +373,7 @@ def test_what_is_not_what_it_began_with_is_refused(tmp_path: Path, change: str) 
 def test_a_directory_of_another_kind_says_by_which_command_it_goes_on(wholes) -> None:
     path = Path(wholes("trained")["path"])
     with pytest.raises(InputError, match=r"a compare\. Resume it with: fedprivacy compare --resume"):
-        begun_in(path, "replay")
+        manifest_in(path, "replay")
     run = path / wholes("trained")["cells"][0]["runs"][0]
     with pytest.raises(InputError, match=r"a run\. Resume it with: fedprivacy run --resume"):
-        begun_in(run, "compare")
+        manifest_in(run, "compare")

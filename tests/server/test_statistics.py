@@ -17,7 +17,7 @@ from clients.app import make_app
 from clients.statistics import Respondents
 from fedprivacy.documents.redaction import operator_only, redact
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.messages.protocol import AskReply
+from fedprivacy.messages.protocol import QueryReply
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import render
 from fedprivacy.scenario.statistics import Statistics
@@ -189,7 +189,7 @@ class OneNodeTellsNonsense(Grid):
     def asked(self, message: Message) -> Iterator[Message]:
         for reply in self.grid.send_and_receive([message]):
             if message.metadata.dst_node_id == 2:
-                arrays = AskReply(np.full(77, np.nan), 20, 0).parts()[0]
+                arrays = QueryReply(np.full(77, np.nan), 20, 0).parts()[0]
                 reply.content["arrays"] = ArrayRecord(list(arrays.values()))
             yield reply
 

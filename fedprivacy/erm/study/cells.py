@@ -24,7 +24,7 @@ from fedprivacy.erm.study.approaches import (
     silos_of,
 )
 from fedprivacy.erm.study.claims import bound_of, claims_of, head_of, length, refusal_of
-from fedprivacy.erm.study.lots import Ask, Lot, SiloStudy
+from fedprivacy.erm.study.lots import Lot, SiloCall, SiloStudy
 from fedprivacy.erm.study.people import Records
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.deployment import Stated
@@ -58,7 +58,7 @@ def play(
     truth: Exact,
     cell: Cell,
     streams: Streams,
-    ask: Ask | None = None,
+    ask: SiloCall | None = None,
     stated: Stated | None = None,
 ) -> dict[str, Any]:
     """The result of a cell, as run.json has it; where a condition does not hold, `refused` has the reason.
@@ -110,7 +110,7 @@ def _by_curator(
     return np.array([fit.theta for fit in fits])
 
 
-def _by_silos(side: SiloStudy, cell: Cell, ask: Ask | None) -> tuple[Vector, int, dict[str, Any]]:
+def _by_silos(side: SiloStudy, cell: Cell, ask: SiloCall | None) -> tuple[Vector, int, dict[str, Any]]:
     """Estimates by silos, in this process or over a grid; for silos that do not answer see `federated`.
 
     Returns:

@@ -159,7 +159,7 @@ def by_silos(guarantee: Guarantee, stated: Stated | None, *, nodes: bool, again:
     more = [
         *[ErmAssumption.HANDED] * (local and far),
         stated.randomness(server=not local, nodes=nodes),
-        *[ErmAssumption.PLAYED_ONCE] * (again and stated.noise == SEEDED),
+        *[ErmAssumption.RELEASED_ONCE] * (again and stated.noise == SEEDED),
     ]
     return guarantee.but(assumptions=(*guarantee.assumptions, *more))
 

@@ -17,7 +17,7 @@ from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of, objective_of
 from fedprivacy.erm.study.cells import Exact, exact, play
 from fedprivacy.erm.study.claims import by_curator
-from fedprivacy.erm.study.lots import Ask
+from fedprivacy.erm.study.lots import SiloCall
 from fedprivacy.erm.study.people import Records, dimension_of, study_streams
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.guarantees.deployment import Stated
@@ -51,7 +51,7 @@ def study(
     directory: RunDirectory,
     *,
     streams: Streams | None = None,
-    ask: Ask | None = None,
+    ask: SiloCall | None = None,
     dealing: Callable[[], Mapping[str, Any] | None] = lambda: None,
     stated: Stated | None = None,
     command: str = "",

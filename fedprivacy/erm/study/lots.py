@@ -53,7 +53,7 @@ class Lot:
 
 
 @dataclass(frozen=True)
-class Told:
+class SiloReplies:
     """The answers of the silos of a lot at one step.
 
     Args:
@@ -68,7 +68,7 @@ class Told:
 
 
 # Asks all silos of a lot at a step, at points of shape (count, d).
-Ask = Callable[[Lot, int, Vector], Told]
+SiloCall = Callable[[Lot, int, Vector], SiloReplies]
 
 
 @dataclass(frozen=True)
@@ -166,10 +166,10 @@ class SiloStudy:
                 rows[at, repeat] = federated.tell(silo, lot.silos, held[silo], thetas[repeat], step, streams)
         return rows
 
-    def ask(self, lot: Lot, step: int, thetas: Vector) -> Told:
-        """Asks silos that are in this process: see `Ask`."""
+    def ask(self, lot: Lot, step: int, thetas: Vector) -> SiloReplies:
+        """Asks silos that are in this process: see `SiloCall`."""
         rows = self.tell(lot, range(lot.silos), step, thetas)
-        return Told(rows.transpose(1, 0, 2), lot.silos)
+        return SiloReplies(rows.transpose(1, 0, 2), lot.silos)
 
     def _streams(self, lot: Lot) -> list[Streams]:
         """Those of each repeat of a lot."""

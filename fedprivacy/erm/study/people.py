@@ -67,11 +67,11 @@ def records(scenario: ErmScenario) -> Records:
     """
     most = max(scenario.study.records, default=scenario.population)
     if isinstance(scenario.data, LogisticModel):
-        return _made_up(scenario.data, most, units_of(scenario))
+        return _synthetic(scenario.data, most, units_of(scenario))
     return _from_file(scenario.data, scenario.objective.loss != "squared", most, units_of(scenario))
 
 
-def _made_up(data: LogisticModel, count: int, units: Vector) -> Records:
+def _synthetic(data: LogisticModel, count: int, units: Vector) -> Records:
     """Uniform in the ball; y = 1 with probability 1/(1 + exp(-x.truth)), truth of alternating signs."""
     stream = Streams(data.seed).stream("erm/people")
     d = data.features

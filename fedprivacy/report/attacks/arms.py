@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fedprivacy.documents.attack import Played
+from fedprivacy.documents.attack import ArmResult
 from fedprivacy.documents.comparison import Figures
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.io.validation import damaged
@@ -218,7 +218,7 @@ def training(document: Mapping[str, Any], source: str = "report") -> list[Table]
     return [summary(result, training=True)] if known else []
 
 
-def _ended(arm: Played) -> str:
+def _ended(arm: ArmResult) -> str:
     """After how many rounds early stopping has ended training, in words; empty where it has not."""
     if arm.rounds is None or all(rounds >= arm.rounds for rounds in arm.rounds_played):
         return ""
@@ -291,7 +291,7 @@ def _area(reach: Reached) -> str:
     return f"{figures.share(reach.best.auc.value)} ({figures.ends(reach.best.auc)})"
 
 
-def _accuracy(arm: Played) -> str:
+def _accuracy(arm: ArmResult) -> str:
     """The accuracy on held-out records with its interval, if it has one."""
     test = arm.accuracy.test
     ends = test.interval

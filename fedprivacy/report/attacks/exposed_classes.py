@@ -16,10 +16,10 @@ from fedprivacy.report.charts.looks import Look
 
 NAME = 64.0  # pixels of a class in the picture; the table has all
 TOGETHER: Look = (svg.INK, "", (0, (6, 2)))
-Told = Sequence[tuple[str, Measure]]
+ClassFigures = Sequence[tuple[str, Measure]]
 
 
-def figured_classes(exposure: Exposure) -> Told:
+def figured_classes(exposure: Exposure) -> ClassFigures:
     """The classes whose AUC is known, from the most exposed on."""
     known = [
         (label, figures_of_class.auc)
@@ -65,7 +65,7 @@ def picture(exposure: Exposure, name: str, table: Table) -> Picture:
     ).picture
 
 
-def _panel(exposure: Exposure, classes: Told) -> Lines:
+def _panel(exposure: Exposure, classes: ClassFigures) -> Lines:
     """A mark for each class, beside the level of all records together and that of guessing."""
     points = tuple(
         Point(float(place), area.value, (area.low, area.high)) for place, (_, area) in enumerate(classes)

@@ -29,7 +29,7 @@ LEVELS = "Shown are the attacks on the run of the least and on that of the most 
 
 
 @dataclass(frozen=True)
-class Told:
+class AttackStories:
     """The stories of one attack: that of the first run, and those of the others beside it."""
 
     attack: Attack
@@ -62,13 +62,13 @@ def sections(document: ReplayDocument) -> list[Section]:
     return [Section("ascent", "How an ascent gives a member away", [chart.picture])]
 
 
-def _stories(document: ReplayDocument) -> list[Told]:
+def _stories(document: ReplayDocument) -> list[AttackStories]:
     shown = dict.fromkeys([document.levels[-1], document.levels[0]]) if document.levels else ()
     attacks = [
         attack for level in shown for attack in document.attacks if attack.level == level and attack.stories
     ]
     return [
-        Told(
+        AttackStories(
             attack,
             levels.label(document, attack),
             attack.stories[0],
@@ -78,7 +78,7 @@ def _stories(document: ReplayDocument) -> list[Told]:
     ]
 
 
-def _table(drawn_story: Told, terms: str) -> Table:
+def _table(drawn_story: AttackStories, terms: str) -> Table:
     runs = (drawn_story.first, *drawn_story.others)
     rows = [
         (
@@ -93,7 +93,7 @@ def _table(drawn_story: Told, terms: str) -> Table:
     return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))
 
 
-def _panel(document: ReplayDocument, story: Told) -> Lines:
+def _panel(document: ReplayDocument, story: AttackStories) -> Lines:
     """The losses of the first run with their last values, and thin lines for those of the others."""
     of_first = " of the first run" if story.others else ""
     moments = story.first.moments

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedprivacy.documents.attack import Attack, Bound, Played
+from fedprivacy.documents.attack import ArmResult, Attack, Bound
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import svg, words
 from fedprivacy.report.attacks import figures, levels
@@ -34,7 +34,7 @@ class Reached:
         best: The result with the strongest attack there; None where none was run.
     """
 
-    arm: Played
+    arm: ArmResult
     seat: str
     best: Attack | None
 
@@ -64,7 +64,7 @@ def reached(document: ReplayDocument) -> dict[str, list[Reached]]:
     }
 
 
-def label(arm: Played) -> str:
+def label(arm: ArmResult) -> str:
     """An arm at its level of privacy.
 
     >>> label(Played(arm="central", trust="central", epsilon=8.0)), label(Played(arm="bare", trust="none"))
@@ -90,7 +90,7 @@ def looks(document: ReplayDocument) -> dict[str, Look]:
     return looks_of_arms
 
 
-def promise(arm: Played, *, short: bool = False) -> str:
+def promise(arm: ArmResult, *, short: bool = False) -> str:
     """The description of an arm: its noise, its unit, and the change that it protects from."""
     if arm.trust == "none":
         return "clipping alone, no epsilon" if arm.mechanism else "no noise"
@@ -104,7 +104,7 @@ def terms(document: ReplayDocument) -> str:
     return f"Epsilon is that of an arm's run, at {text}, against whom it holds." if text else ""
 
 
-def _best(attacks: Sequence[Attack], arm: Played, seat: str) -> Attack | None:
+def _best(attacks: Sequence[Attack], arm: ArmResult, seat: str) -> Attack | None:
     candidates = [
         attack
         for attack in attacks

@@ -12,7 +12,7 @@ from fedprivacy.report import common, names, words
 SIMULATION_ONLY = "simulation only"
 UNKNOWN = "cannot be told"
 SHARES = ("mean-of-bits", "share-by-group")
-ASKED = {
+KINDS_OF_QUERY = {
     "mean-of-bits": "the share of the clients that say yes",
     "count": "how many clients say yes",
     "mean": "the mean of a number between two public bounds",
@@ -81,7 +81,7 @@ def percent(share: float | None) -> str:
 
 def query_label(kind: str) -> str:
     """The description of a query."""
-    return ASKED.get(kind, kind)
+    return KINDS_OF_QUERY.get(kind, kind)
 
 
 def settings(query: Any, leave_out: Sequence[str] = ()) -> str:

@@ -10,7 +10,7 @@ from fedprivacy.report.blocks import Block, Details, Finding, Page, Section, Tab
 from fedprivacy.report.statistics import answers, figures, settings
 from fedprivacy.report.wording import STATISTICS
 
-SAID = 4  # answers that the sentence on top names
+NAMED_ANSWERS = 4  # answers that the sentence on top names
 
 
 def page(document: StatisticsDocument, *, error: bool = False, command: bool = False) -> Page:
@@ -71,8 +71,8 @@ def _shuffled(document: StatisticsDocument) -> list[Section]:
 
 def _finding(document: StatisticsDocument) -> Finding:
     """The first answers, and against whom at which epsilon, in one sentence."""
-    sentences = [_sentence_of(query) for query in document.queries[:SAID]]
-    more = len(document.queries) - SAID
+    sentences = [_sentence_of(query) for query in document.queries[:NAMED_ANSWERS]]
+    more = len(document.queries) - NAMED_ANSWERS
     text = "; ".join(sentences) or "No query was answered"
     text += f"; and {words.counted(more, 'more answer')} below" if more > 0 else ""
     against: dict[str, list[str]] = {}
@@ -106,8 +106,8 @@ def _sentence_of(query: Query) -> str:
     if not known:
         return f"{query.name}: {figures.UNKNOWN}"
     if query.kind == "quantile":
-        each = (f"{row.label}: {figures.estimate(query.kind, row)}" for row in known[:SAID])
-        return f"{query.name}: {', '.join(each)}" + (" and more" if len(known) > SAID else "")
+        each = (f"{row.label}: {figures.estimate(query.kind, row)}" for row in known[:NAMED_ANSWERS])
+        return f"{query.name}: {', '.join(each)}" + (" and more" if len(known) > NAMED_ANSWERS else "")
     best = max(known, key=lambda row: row.estimate or 0.0)
     return f"{query.name}: highest in {best.label}, {figures.estimate(query.kind, best)}"
 

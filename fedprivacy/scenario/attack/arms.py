@@ -53,7 +53,7 @@ ARM = Kind({"": Arm})
 
 
 @dataclass(frozen=True)
-class Played:
+class ArmRun:
     """One arm at one epsilon.
 
     Args:
@@ -78,7 +78,7 @@ def epsilons_of(run: Scenario, arm: Arm, game: GameSettings) -> tuple[float | No
 
 def game_in_arm(
     run: Scenario, game: GameSettings, attacks: Mapping[str, Attack], arm: Arm, epsilon: float | None
-) -> Played | list[Finding]:
+) -> ArmRun | list[Finding]:
     """One arm at one epsilon, or the reason why it is impossible.
 
     Args:
@@ -109,7 +109,7 @@ def game_in_arm(
             str(conflict.path[1]): conflict for conflict in conflicts if conflict.path[:1] == ("attacks",)
         }
         if not names:
-            return conflicts or Played(trained, requested, left, refused)
+            return conflicts or ArmRun(trained, requested, left, refused)
         refused |= names
         left = {name: conflict for name, conflict in left.items() if name not in names}
 
@@ -132,7 +132,7 @@ def inspect_arms(
         for epsilon in epsilons_of(run, arm, game):
             crossed |= epsilon is not None
             outcome = game_in_arm(run, game, attacks, arm, epsilon)
-            if isinstance(outcome, Played):
+            if isinstance(outcome, ArmRun):
                 used |= set(outcome.attacks)
                 refused = {**outcome.refused, **refused}
                 continue

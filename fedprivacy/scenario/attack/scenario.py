@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import dotted
-from fedprivacy.scenario.attack.arms import ARM, Arm, Played, epsilons_of, game_in_arm, inspect_arms
+from fedprivacy.scenario.attack.arms import ARM, Arm, ArmRun, epsilons_of, game_in_arm, inspect_arms
 from fedprivacy.scenario.attack.rules import RULES_OF_VARIANTS, between
 from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings
 from fedprivacy.scenario.attack.values import GameValues
@@ -73,18 +73,18 @@ class AttackScenario(ExtendedScenario):
         single = [] if self.game.epsilons else [self.model_copy(update={"game": game})]
         return single + results
 
-    def _games(self) -> Iterator[tuple[str, Played]]:
+    def _games(self) -> Iterator[tuple[str, ArmRun]]:
         """Every arm at every epsilon, with the arm's name."""
         run = self.plain
         for name, arm in self.arms.items():
             for epsilon in epsilons_of(run, arm, self.game):
                 outcome = game_in_arm(run, self.game, self.attacks, arm, epsilon)
-                if not isinstance(outcome, Played):
+                if not isinstance(outcome, ArmRun):
                     refuse(outcome, Places(f"arms.{name}"))
                 else:
                     yield name, outcome
 
-    def _in_arm(self, name: str, outcome: Played) -> Self:
+    def _in_arm(self, name: str, outcome: ArmRun) -> Self:
         parts = {key: getattr(outcome.run, key) for key in Scenario.model_fields if key != "compare"}
         settings = {"game": outcome.game, "attacks": dict(outcome.attacks), "arms": {}, "arm": name}
         reasons = {attack: finding.what for attack, finding in outcome.refused.items()}

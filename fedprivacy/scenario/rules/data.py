@@ -15,7 +15,7 @@ from fedprivacy.errors import Finding, KeyPath
 from fedprivacy.io.rules import Check, Entry, Rule, exceeds
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.data import KEYS_OF, Npz, foreign_keys
-from fedprivacy.scenario.values import MADE, Values, used_columns
+from fedprivacy.scenario.values import CONVERTED, Values, used_columns
 from fedprivacy.scenario.words import missing
 
 MAX_NUMBERS = 10**10  # of a data array: 40 GB as float32
@@ -114,8 +114,8 @@ def labels_fit_classes(v: Values) -> Iterator[Finding]:
 
 
 def _may_be_images(v: Values) -> bool:
-    made_up = v["data.name"] in ("synthetic", "purchase-like")
-    return not made_up and (v.features is None or square_image(v.features) is not None)
+    synthetic = v["data.name"] in ("synthetic", "purchase-like")
+    return not synthetic and (v.features is None or square_image(v.features) is not None)
 
 
 def bounds_fit_columns(v: Values) -> Iterator[Finding]:
@@ -150,12 +150,12 @@ def _alike(first: tuple[float, ...], other: tuple[float, ...]) -> tuple[tuple[fl
 
 def _user_column_missing(v: Values) -> bool:
     by_user = v["data.partition"] == "by-user"
-    return v["data.name"] in MADE and by_user and not v.given("data.user")
+    return v["data.name"] in CONVERTED and by_user and not v.given("data.user")
 
 
 def _has_no_users(v: Values) -> bool:
     name = v["data.name"]
-    known = name is not None and name not in MADE and not (name == "npz" and v.facts is None)
+    known = name is not None and name not in CONVERTED and not (name == "npz" and v.facts is None)
     return known and v["data.partition"] == "by-user" and (v.facts is None or v.facts.users is None)
 
 

@@ -18,8 +18,8 @@ MAX_NOISE_NUMBERS = 10**9  # of the noise of past rounds: 8 GB
 
 
 def _has_no_images(v: Values) -> bool:
-    made_up = v["data.name"] in ("synthetic", "purchase-like")
-    return v.features is not None and (made_up or square_image(v.features) is None)
+    synthetic = v["data.name"] in ("synthetic", "purchase-like")
+    return v.features is not None and (synthetic or square_image(v.features) is None)
 
 
 def _side(v: Values) -> int | None:

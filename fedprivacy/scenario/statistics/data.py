@@ -11,20 +11,20 @@ from fedprivacy.scenario.base import MAX_SEED, Section
 MAX_CELLS = 1_000_000  # categories of one query
 
 
-class _MadeUp(Section):
+class _Synthetic(Section):
     path: ClassVar[None] = None
     clients: int = Field(ge=1, le=10**9, description="The number of clients.", examples=[10_000])
     seed: int = Field(0, ge=0, le=MAX_SEED, description="The seed of the made-up answers, such as 0.")
 
 
-class Bits(_MadeUp):
+class Bits(_Synthetic):
     """Yes or no: exactly the given share of the clients has a yes. The column is `answer`."""
 
     name: Literal["bits"]
     share: float = Field(ge=0, le=1, description="The share of yes.", examples=[0.6])
 
 
-class Categories(_MadeUp):
+class Categories(_Synthetic):
     """One of several categories, numbered from 0; drawn by given shares or by Zipf's law."""
 
     name: Literal["categories"]
@@ -46,7 +46,7 @@ class Categories(_MadeUp):
     )
 
 
-class Numbers(_MadeUp):
+class Numbers(_Synthetic):
     """A number each, from a lognormal or uniform law."""
 
     name: Literal["numbers"]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedprivacy.accounting.epsilon import (
-    Spent,
+    Accounted,
     epsilon,
     epsilon_pld,
     epsilon_rdp,
@@ -58,7 +58,7 @@ def test_gaussians_of_different_noise_compose_by_their_squares() -> None:
 
 def test_nothing_released_costs_nothing() -> None:
     for adjacency in RELATIONS:
-        assert epsilon(dp.NoOpDpEvent(), DELTA, adjacency) == Spent(0.0, "analytic Gaussian")
+        assert epsilon(dp.NoOpDpEvent(), DELTA, adjacency) == Accounted(0.0, "analytic Gaussian")
         assert epsilon_pld(dp.NoOpDpEvent(), DELTA, adjacency) == 0.0
 
 
@@ -296,7 +296,7 @@ def test_no_noise_is_no_privacy_whatever_else_there_is() -> None:
         dp.ComposedDpEvent([dp.GaussianDpEvent(5.0), dp.NonPrivateDpEvent(), dp.UnsupportedDpEvent()]),
     ):
         for adjacency in RELATIONS:
-            assert epsilon(event, DELTA, adjacency) == Spent(math.inf, "none")
+            assert epsilon(event, DELTA, adjacency) == Accounted(math.inf, "none")
         assert epsilon_pld(event, DELTA, "add-remove") == epsilon_rdp(event, DELTA, "add-remove") == math.inf
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.epsilon import Spent, epsilon, epsilon_pld
+from fedprivacy.accounting.epsilon import Accounted, epsilon, epsilon_pld
 from fedprivacy.accounting.optimal import PureDpEvent, composed_delta, composed_epsilon
 from fedprivacy.errors import UnsupportedEvent
 
@@ -66,7 +66,7 @@ def test_epsilon_is_the_least_at_delta(epsilon_0: float, count: int, delta: floa
 def test_a_pure_release_costs_the_same_under_every_adjacency(adjacency: str) -> None:
     event = dp.SelfComposedDpEvent(PureDpEvent(0.1), 100)
     assert epsilon(event, 1e-5, adjacency).epsilon == pytest.approx(4.31, abs=0.005)
-    assert epsilon(event, 0.0, adjacency) == Spent(pytest.approx(10.0), "basic composition")
+    assert epsilon(event, 0.0, adjacency) == Accounted(pytest.approx(10.0), "basic composition")
     mixed = dp.ComposedDpEvent([event, PureDpEvent(0.2)])
     assert 4.31 < epsilon(mixed, 1e-5, adjacency).epsilon < 4.6
 

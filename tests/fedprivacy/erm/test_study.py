@@ -18,7 +18,7 @@ from fedprivacy.erm.study.approaches import cells_of
 from fedprivacy.erm.study.cells import exact, play
 from fedprivacy.erm.study.claims import AS_PLANNED
 from fedprivacy.erm.study.document import slopes_of
-from fedprivacy.erm.study.lots import Lot, SiloStudy, Told
+from fedprivacy.erm.study.lots import Lot, SiloReplies, SiloStudy
 from fedprivacy.erm.study.people import records, study_streams
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
@@ -157,7 +157,7 @@ def test_every_guarantee_says_what_its_randomness_is(document: dict[str, Any]) -
     for approach, one in [*found, ("path", document["surface"]["guarantee"])]:
         promised = one["epsilon"] is not None
         assert (TrainingAssumption.SIMULATED in one["assumptions"]) == promised
-        assert (ErmAssumption.PLAYED_ONCE in one["assumptions"]) == (
+        assert (ErmAssumption.RELEASED_ONCE in one["assumptions"]) == (
             promised and approach in ("silos", "served")
         )
         assert not any("the submitter of the run" in said for said in one["assumptions"])  # all are ours
@@ -185,7 +185,7 @@ def test_what_silos_draw_is_said_of_nodes_that_are_not_our_own() -> None:
                 assert (one["epsilon"] is None) == (said is None)
                 assert said is None or (at_server in one["words"], on_nodes in one["words"]) == said
                 assert TrainingAssumption.SIMULATED not in one["assumptions"]
-                assert ErmAssumption.PLAYED_ONCE not in one["assumptions"]
+                assert ErmAssumption.RELEASED_ONCE not in one["assumptions"]
 
 
 def test_where_silos_were_absent_no_bound_is_claimed_and_noise_is_as_planned() -> None:
@@ -195,10 +195,10 @@ def test_where_silos_were_absent_no_bound_is_claimed_and_noise_is_as_planned() -
     truth, streams = exact(scenario, people, 300), study_streams(scenario, people)
     side = SiloStudy(scenario, people, streams)
 
-    def first_alone(lot: Lot, step: int, thetas: np.ndarray) -> Told:
+    def first_alone(lot: Lot, step: int, thetas: np.ndarray) -> SiloReplies:
         rows = side.ask(lot, step, thetas).rows.copy()
         rows[:, 1:] = 0
-        return Told(rows, 1, "gone")
+        return SiloReplies(rows, 1, "gone")
 
     for cell in cells_of(scenario):
         if cell.name in ("average", "silos", "served"):

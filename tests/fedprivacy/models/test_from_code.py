@@ -14,7 +14,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.models.by_name import flat_weights
 from fedprivacy.models.from_code import call, load, source_digest
 from fedprivacy.scenario import Code, Mlp
-from fedprivacy.training.model_spec import blueprint
+from fedprivacy.training.model_spec import model_spec
 
 NET = """
 from torch import nn
@@ -51,35 +51,35 @@ def code(factory: str = "nets_a:make", **options: object) -> Code:
 
 def refused(options: Code) -> str:
     with pytest.raises(InputError) as caught:
-        blueprint(options, (4,), 2, allow_code=True)
+        model_spec(options, (4,), 2, allow_code=True)
     return str(caught.value)
 
 
 def digest() -> str:
-    return blueprint(code(), (4,), 2, allow_code=True).code
+    return model_spec(code(), (4,), 2, allow_code=True).code
 
 
 def test_without_permission_nothing_is_imported(write) -> None:
     write(nets_a="raise SystemExit('was run')")
     with pytest.raises(InputError, match=r'model.factory = "nets_a:make": .* never runs code.* --allow-code'):
-        blueprint(code(), (4,), 2)
+        model_spec(code(), (4,), 2)
     assert "nets_a" not in sys.modules
 
 
 def test_a_factory_gets_the_shape_of_the_data_and_its_options(write) -> None:
     write(nets_a=NET)
-    model = blueprint(code(width=5), (4,), 2, allow_code=True)
+    model = model_spec(code(width=5), (4,), 2, allow_code=True)
     assert [tuple(p.shape) for p in model.build(1).parameters()] == [(5, 4), (5,), (2, 5), (2,)]
 
 
 def test_a_module_in_a_package_of_the_current_folder_is_found(write) -> None:
     write(pkg_a__inner=NET)
-    assert blueprint(code("pkg_a.inner:make"), (4,), 2, allow_code=True).code
+    assert model_spec(code("pkg_a.inner:make"), (4,), 2, allow_code=True).code
 
 
 def test_weights_follow_from_the_seed_alone(write) -> None:
     write(nets_a=NET)
-    model = blueprint(code(), (4,), 2, allow_code=True)
+    model = model_spec(code(), (4,), 2, allow_code=True)
     torch.manual_seed(123)
     state = torch.random.get_rng_state()
     one, same, other = (flat_weights(model.build(seed)) for seed in (1, 1, 2))
@@ -93,7 +93,7 @@ def test_a_factory_cannot_change_the_scenario(write) -> None:
         nets_a=NET.replace("width=3", "widths").replace("    return", "    width = widths.pop()\n    return")
     )
     options = code(widths=[3])
-    assert blueprint(options, (4,), 2, allow_code=True)
+    assert model_spec(options, (4,), 2, allow_code=True)
     assert options.options == {"widths": [3]}
 
 
@@ -189,6 +189,6 @@ def test_a_layer_of_an_installed_package_can_be_the_factory() -> None:
 
 
 def test_a_model_by_name_is_described_by_the_scenario() -> None:
-    model = blueprint(Mlp(name="mlp"), (4,), 2)
+    model = model_spec(Mlp(name="mlp"), (4,), 2)
     assert model.code == ""
     assert [p.device.type for p in model.build(1).parameters()] == ["cpu"] * 4

@@ -7,12 +7,12 @@ import pytest
 
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.statistics.data import Bits, Categories, NpzTable, Numbers
-from fedprivacy.statistics.people import People, made_up, people
+from fedprivacy.statistics.people import People, people, synthetic
 
 
 @pytest.mark.parametrize(("clients", "share", "yes"), [(10, 0.6, 6), (7, 0.5, 4), (3, 0.0, 0), (3, 1.0, 3)])
 def test_exactly_the_given_share_says_yes(clients: int, share: float, yes: int) -> None:
-    answers = made_up(Bits(name="bits", clients=clients, share=share))
+    answers = synthetic(Bits(name="bits", clients=clients, share=share))
     assert (len(answers), answers.sum()) == (clients, yes)
     assert set(answers) <= {0.0, 1.0}
 
@@ -26,14 +26,14 @@ def test_categories_follow_their_shares() -> None:
         ({"categories": 3, "exponent": 1.0}, np.array([6, 3, 2]) / 11),
         ({"categories": 3, "exponent": 0.0}, np.ones(3) / 3),
     ):
-        answers = made_up(Categories(name="categories", clients=30_000, **law))
+        answers = synthetic(Categories(name="categories", clients=30_000, **law))
         counts = np.bincount(answers.astype(int), minlength=3)
         assert chisquare(counts, 30_000 * np.asarray(expected)).pvalue > 1e-3
 
 
 def test_a_category_of_share_0_has_nobody() -> None:
     data = Categories(name="categories", clients=10_000, shares=(0.0, 1.0, 0.0))
-    assert set(made_up(data)) == {1.0}
+    assert set(synthetic(data)) == {1.0}
 
 
 def test_numbers_follow_their_law() -> None:
@@ -41,14 +41,14 @@ def test_numbers_follow_their_law() -> None:
     from scipy.stats import kstest, lognorm, uniform
 
     lognormal = Numbers(name="numbers", clients=10_000, median=20.0, spread=0.5)
-    assert kstest(made_up(lognormal), lognorm(0.5, scale=20.0).cdf).pvalue > 1e-3
+    assert kstest(synthetic(lognormal), lognorm(0.5, scale=20.0).cdf).pvalue > 1e-3
     flat = Numbers(name="numbers", clients=10_000, law="uniform", low=-3.0, high=5.0)
-    assert kstest(made_up(flat), uniform(-3.0, 8.0).cdf).pvalue > 1e-3
+    assert kstest(synthetic(flat), uniform(-3.0, 8.0).cdf).pvalue > 1e-3
 
 
 def test_made_up_people_depend_on_their_own_seed_alone() -> None:
     first, same, other = (
-        made_up(Numbers(name="numbers", clients=5, median=1.0, spread=1.0, seed=seed)) for seed in (1, 1, 2)
+        synthetic(Numbers(name="numbers", clients=5, median=1.0, spread=1.0, seed=seed)) for seed in (1, 1, 2)
     )
     assert np.array_equal(first, same)
     assert not np.array_equal(first, other)

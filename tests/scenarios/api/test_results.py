@@ -78,9 +78,11 @@ def test_rounds_that_are_not_computed_have_the_epsilon_of_a_later_one(
 
 
 @pytest.mark.parametrize("ending", ["stopping early", "interrupted"])
-def test_where_the_rounds_may_depend_on_data_each_has_the_whole_claim(central: object, ending: str) -> None:
+def test_where_the_rounds_may_depend_on_data_each_has_the_whole_claim(
+    central: object, job_outcome: str
+) -> None:
     document = copy.deepcopy(central.document)
-    if ending == "interrupted":
+    if job_outcome == "interrupted":
         del document["rounds"][1:]
     else:
         document["scenario"]["server"]["patience"] = 2

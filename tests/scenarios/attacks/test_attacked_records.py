@@ -19,7 +19,7 @@ from fedprivacy.scenario.attack.branches import branches_of
 from fedprivacy.scenario.loading import loads
 from fedprivacy.training.examples import clipped_sums
 from scenarios.attacks.attacker_seats import attack_from_seat
-from scenarios.attacks.game_setup import Arena
+from scenarios.attacks.game_setup import GameSetup
 
 TEXT = """name = "attacked"
 seed = 1
@@ -63,16 +63,16 @@ CENTRAL = 'privacy={trust="central", unit="example", clipping_norm=1.0, delta=1e
 POISSON = 'training={batches="poisson", steps=4, rate=0.3, learning_rate=0.5}'
 
 
-def arena(*overrides: str) -> Arena:
+def setup(*overrides: str) -> GameSetup:
     scenario = loads(TEXT, overrides=overrides)
     assert isinstance(scenario, AttackScenario)
-    return Arena(scenario)
+    return GameSetup(scenario)
 
 
 @cache
 def seen(*overrides: str) -> Mapping[str, list[Sight]]:
     """What each attack sees, played by itself."""
-    one = arena(*overrides)
+    one = setup(*overrides)
     tensors, found = one.warm_up(), {}
     for name, attack in one.scenario.attacks.items():
         [branch] = branches_of({name: attack}, len(one.game.targets))
@@ -83,7 +83,7 @@ def seen(*overrides: str) -> Mapping[str, list[Sight]]:
 
 def test_every_seat_reaches_every_target_and_stays_under_the_bound_of_dp_sgd() -> None:
     """The interval of each AUC reaches below what the ledger allows: each holds at 97.5 % by itself."""
-    one, members = arena(LOCAL, POISSON), arena(LOCAL, POISSON).game.members
+    one, members = setup(LOCAL, POISSON), setup(LOCAL, POISSON).game.members
     ledger = Ledger(one.fleet.plan).in_advance().to_json()
     for name, sights in seen(LOCAL, POISSON).items():
         seat = one.scenario.attacks[name].seat
@@ -100,7 +100,7 @@ def test_every_seat_reaches_every_target_and_stays_under_the_bound_of_dp_sgd() -
 
 def test_with_clipping_alone_the_same_attacks_find_members() -> None:
     """Else the test above would say nothing."""
-    one = arena(POISSON)
+    one = setup(POISSON)
     for name in ("isolating", "isolating-ascent"):
         judgement = Judgement(one.probe)
         for sight in seen(POISSON)[name]:
@@ -114,7 +114,7 @@ def test_what_the_server_sees_of_a_victim_is_its_sum_with_all_of_the_noise() -> 
 
     Of 1,830 numbers the standard deviation has error 1.7 %.
     """
-    one = arena(LOCAL)
+    one = setup(LOCAL)
     rows = one.game.people.partition.records(one.game.victim)
     agreed = int(one.fleet.sizes[one.game.victim])
     assert len(rows) != agreed == 80

@@ -29,8 +29,8 @@ from fedprivacy.scenario.attack.branches import Branch, branches_of
 from fedprivacy.scenario.loading import loads
 from scenarios.attacks import game_setup as arena_module
 from scenarios.attacks.attacker_seats import Outcome, ascent_of, attack_from_seat
-from scenarios.attacks.game_setup import Arena
-from scenarios.attacks.participation_budget import NOTHING, Spent
+from scenarios.attacks.game_setup import GameSetup
+from scenarios.attacks.participation_budget import NOTHING, AttackRounds
 
 TEXT = """name = "attacked"
 seed = 1
@@ -124,12 +124,12 @@ class BranchResult:
         return self.outcome.after[max(self.outcome.after)]
 
 
-def run_branches(arena: Arena, *names: str) -> dict[str, BranchResult]:
-    tensors, found = arena.warm_up(), {}
-    for name in names or arena.scenario.attacks:
-        [branch] = branches_of({name: arena.scenario.attacks[name]}, len(arena.game.targets))
-        judgement = Judgement(arena.probe)
-        outcome = attack_from_seat(arena, branch, tensors, judgement.see)
+def run_branches(setup: GameSetup, *names: str) -> dict[str, BranchResult]:
+    tensors, found = setup.warm_up(), {}
+    for name in names or setup.scenario.attacks:
+        [branch] = branches_of({name: setup.scenario.attacks[name]}, len(setup.game.targets))
+        judgement = Judgement(setup.probe)
+        outcome = attack_from_seat(setup, branch, tensors, judgement.see)
         found[name] = BranchResult(branch, judgement, outcome)
     return found
 
@@ -139,9 +139,9 @@ def at_chance(scores: np.ndarray, members: np.ndarray) -> float:
     return float(mannwhitneyu(scores[members], scores[~members]).pvalue)
 
 
-def all_scores(arena: Arena, outcome: BranchResult) -> dict[str, np.ndarray]:
+def all_scores(setup: GameSetup, outcome: BranchResult) -> dict[str, np.ndarray]:
     """Every score of an attack, with those that are made of all; on the evaluation half these are blind."""
-    found, game = outcome.judgement.features(), arena.game
+    found, game = outcome.judgement.features(), setup.game
     made = {
         "supervised": supervised(found, game.members, game.calibration),
         "clustered": clustered(found, "cosine"),
@@ -150,18 +150,18 @@ def all_scores(arena: Arena, outcome: BranchResult) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def honest() -> tuple[Arena, dict[str, BranchResult]]:
-    arena = Arena(scenario())
-    return arena, run_branches(arena)
+def honest() -> tuple[GameSetup, dict[str, BranchResult]]:
+    setup = GameSetup(scenario())
+    return setup, run_branches(setup)
 
 
 def test_every_attack_reaches_every_target_in_the_rounds_that_it_said(honest) -> None:
-    arena, outcomes = honest
+    setup, outcomes = honest
     for name, outcome in outcomes.items():
         assert (
             max(outcome.outcome.after)
             == outcome.branch.rounds
-            == arena.scenario.attacks[name].rounds_taken(120)
+            == setup.scenario.attacks[name].rounds_taken(120)
         )
         for values in outcome.judgement.features().values():
             assert values.shape == (120,)
@@ -170,8 +170,8 @@ def test_every_attack_reaches_every_target_in_the_rounds_that_it_said(honest) ->
 
 def test_attacks_find_something_on_a_model_that_learns_by_heart(honest) -> None:
     """Else all the tests at chance below would say nothing."""
-    arena, outcomes = honest
-    members = arena.game.members
+    setup, outcomes = honest
+    members = setup.game.members
     for name, outcome in outcomes.items():
         cosine = outcome.judgement.features()["cosine"]
         found = auc(cosine[members], cosine[~members])
@@ -194,7 +194,7 @@ def test_an_isolated_victim_leaves_the_global_model_as_it_was(honest) -> None:
 
 def test_the_same_seed_gives_the_same_scores_and_the_order_of_attacks_does_not_matter(honest) -> None:
     _, outcomes = honest
-    again = run_branches(Arena(scenario()), "isolating-ascent", "passive")
+    again = run_branches(GameSetup(scenario()), "isolating-ascent", "passive")
     for name, outcome in again.items():
         for feature, values in outcome.judgement.features().items():
             assert np.array_equal(values, outcomes[name].judgement.features()[feature])
@@ -202,10 +202,10 @@ def test_the_same_seed_gives_the_same_scores_and_the_order_of_attacks_does_not_m
 
 def test_shuffled_memberships_are_at_chance(honest) -> None:
     """False-alarm rate 1 % over all attacks: each single score of the pool, with coins thrown anew."""
-    arena, outcomes = honest
-    shuffled = np.random.default_rng(9).permutation(arena.game.members)
-    game = replace(arena.game, members=shuffled)
-    other = Arena.__new__(Arena)
+    setup, outcomes = honest
+    shuffled = np.random.default_rng(9).permutation(setup.game.members)
+    game = replace(setup.game, members=shuffled)
+    other = GameSetup.__new__(GameSetup)
     other.game = game
     measured = ~game.calibration
     p_values = [
@@ -224,32 +224,32 @@ def test_the_baseline_that_sees_no_model_is_at_chance() -> None:
     """The mean of a record, over twenty seeds' games: false-alarm rate 1 %."""
     p_values = []
     for seed in range(20):
-        arena = Arena(scenario(f"seed={seed}"))
-        values = arena.probe.x.mean(dim=1).double().numpy()
-        p_values.append(at_chance(values, arena.game.members))
+        setup = GameSetup(scenario(f"seed={seed}"))
+        values = setup.probe.x.mean(dim=1).double().numpy()
+        p_values.append(at_chance(values, setup.game.members))
     assert min(p_values) > 0.01 / len(p_values)
 
 
-def without_its_members(arena: Arena) -> Arena:
+def without_its_members(setup: GameSetup) -> GameSetup:
     """The same game, but the victim trains on fresh records instead of its members, all along."""
-    people, victim = arena.fleet.people, arena.game.victim
+    people, victim = setup.fleet.people, setup.game.victim
     dealt = people.partition
     held = [dealt.records(client) for client in range(dealt.clients)]
     held[victim] = held[(victim + 1) % dealt.clients]
     offsets = np.concatenate([[0], np.cumsum([len(records) for records in held])])
     blind = replace(people, partition=Partition(np.concatenate(held), offsets, dealt.public))
-    arena.fleet = replace(arena.fleet, people=blind)
-    return arena
+    setup.fleet = replace(setup.fleet, people=blind)
+    return setup
 
 
 def test_a_victim_that_does_not_train_on_its_members_gives_nothing_away() -> None:
     """False-alarm rate 1 % over all scores of all attacks."""
-    arena = without_its_members(Arena(scenario("seed=5")))
-    measured, members = ~arena.game.calibration, arena.game.members
+    setup = without_its_members(GameSetup(scenario("seed=5")))
+    measured, members = ~setup.game.calibration, setup.game.members
     p_values = [
         at_chance(values[measured], members[measured])
-        for outcome in run_branches(arena).values()
-        for values in all_scores(arena, outcome).values()
+        for outcome in run_branches(setup).values()
+        for values in all_scores(setup, outcome).values()
     ]
     assert min(p_values) > 0.01 / len(p_values)
 
@@ -257,10 +257,10 @@ def test_a_victim_that_does_not_train_on_its_members_gives_nothing_away() -> Non
 class Memoriser:
     """A planted client: it answers with the gradients of its members at the weights that it gets, large."""
 
-    def __init__(self, arena: Arena) -> None:
-        fleet = arena.fleet
-        rows = torch.from_numpy(fleet.people.partition.records(arena.game.victim))
-        self.victim, self.probe = arena.game.victim, Probe(fleet.module, fleet.x[rows], fleet.y[rows])
+    def __init__(self, setup: GameSetup) -> None:
+        fleet = setup.fleet
+        rows = torch.from_numpy(fleet.people.partition.records(setup.game.victim))
+        self.victim, self.probe = setup.game.victim, Probe(fleet.module, fleet.x[rows], fleet.y[rows])
 
     def __call__(self, message, context, call_next):
         reply = call_next(message, context)
@@ -279,13 +279,13 @@ def test_a_planted_client_that_repeats_its_members_gradients_is_found(monkeypatc
         "data.classes=4000", "data.flip=0.5", 'model={name="logistic"}', "game.warm_up=0",
         "attacks={one={kind='passive', rounds=1}, alone={kind='passive', isolating=true, rounds=1}}",
     )  # fmt: skip
-    arena = Arena(asked)
-    planted = Memoriser(arena)
+    setup = GameSetup(asked)
+    planted = Memoriser(setup)
     make_app = arena_module.make_app
     monkeypatch.setattr(arena_module, "make_app", lambda fleet, mods: make_app(fleet, (planted, *mods)))
-    for outcome in run_branches(arena).values():
+    for outcome in run_branches(setup).values():
         cosine = outcome.judgement.features()["cosine"]
-        assert auc(cosine[arena.game.members], cosine[~arena.game.members]).value > 0.99
+        assert auc(cosine[setup.game.members], cosine[~setup.game.members]).value > 0.99
 
 
 def test_under_local_noise_at_epsilon_one_every_attack_is_within_its_bound() -> None:
@@ -293,16 +293,16 @@ def test_under_local_noise_at_epsilon_one_every_attack_is_within_its_bound() -> 
 
     Each holds at 97.5 % by itself, which is stricter than asking it of all of them together.
     """
-    arena = Arena(scenario(*LOCAL))
-    ledger = Ledger(arena.fleet.plan).in_advance().to_json()
-    outcomes, members = run_branches(arena), arena.game.members
+    setup = GameSetup(scenario(*LOCAL))
+    ledger = Ledger(setup.fleet.plan).in_advance().to_json()
+    outcomes, members = run_branches(setup), setup.game.members
     for seat in ("server", "participant"):
         [told] = [one for one in guarantees(ledger) if one.observer == seat]
         assert 0.99 < told.epsilon <= 1.0
         bound = bound_of_ledger(ledger, seat)
         assert bound.curve.auc < 0.7
         for name, outcome in outcomes.items():
-            if arena.scenario.attacks[name].seat != seat:
+            if setup.scenario.attacks[name].seat != seat:
                 continue
             for feature, values in outcome.judgement.features().items():
                 reached = np.isfinite(values)
@@ -325,26 +325,26 @@ FEW = (*LOCAL, "server.rounds=24", "game.members=20", "game.nonmembers=20")
 )
 def test_a_victim_refuses_when_its_answers_are_spent_and_the_targets_are_not_judged(attack, reached) -> None:
     """24 answers, two in the warm-up: one target a round reaches 22 of 40, from whichever seat it comes."""
-    arena = Arena(scenario(*FEW, f"attacks={{one={{{ONE_A_ROUND}{attack}}}}}"))
-    [played] = run_branches(arena).values()
+    setup = GameSetup(scenario(*FEW, f"attacks={{one={{{ONE_A_ROUND}{attack}}}}}"))
+    [played] = run_branches(setup).values()
     assert int(np.isfinite(played.judgement.features()["cosine"]).sum()) == reached
 
 
 def test_what_one_attack_was_answered_is_spent_for_the_next() -> None:
     """24 answers, two in the warm-up; five rounds with all clients, and seven with the victim alone."""
-    arena = Arena(scenario(*FEW, f"attacks={{one={{{ONE_A_ROUND}}}}}"))
-    [branch] = branches_of(arena.scenario.attacks, 40)
-    tensors, judgement = arena.warm_up(), Judgement(arena.probe)
-    attack_from_seat(arena, branch, tensors, judgement.see, Spent(everybody=5, victim=7))
+    setup = GameSetup(scenario(*FEW, f"attacks={{one={{{ONE_A_ROUND}}}}}"))
+    [branch] = branches_of(setup.scenario.attacks, 40)
+    tensors, judgement = setup.warm_up(), Judgement(setup.probe)
+    attack_from_seat(setup, branch, tensors, judgement.see, AttackRounds(everybody=5, victim=7))
     assert int(np.isfinite(judgement.features()["cosine"]).sum()) == 24 - 2 - 5 - 7
     assert judgement.attacked.keys() > {"fedmia"}  # the others were asked
 
 
 def test_budgets_are_charged_too_where_nobody_has_answered_yet() -> None:
-    arena = Arena(scenario(*FEW, "game.warm_up=0", f"attacks={{one={{{ONE_A_ROUND}}}}}"))
-    [branch] = branches_of(arena.scenario.attacks, 40)
-    tensors, judgement = arena.warm_up(), Judgement(arena.probe)
-    attack_from_seat(arena, branch, tensors, judgement.see, Spent(everybody=20))
+    setup = GameSetup(scenario(*FEW, "game.warm_up=0", f"attacks={{one={{{ONE_A_ROUND}}}}}"))
+    [branch] = branches_of(setup.scenario.attacks, 40)
+    tensors, judgement = setup.warm_up(), Judgement(setup.probe)
+    attack_from_seat(setup, branch, tensors, judgement.see, AttackRounds(everybody=20))
     assert int(np.isfinite(judgement.features()["cosine"]).sum()) == 4
 
 
@@ -352,7 +352,7 @@ def test_budgets_are_charged_too_where_nobody_has_answered_yet() -> None:
 def test_branches_of_one_run_share_the_training_but_not_the_noise(noisy: bool) -> None:
     """Else who holds two branches could take the noise away: same round, same client, other weights."""
     rounds = ("attacks.passive.rounds=1", "attacks.isolating.rounds=1")
-    outcomes = run_branches(Arena(scenario(*(LOCAL if noisy else ()), *rounds)), "passive", "isolating")
+    outcomes = run_branches(GameSetup(scenario(*(LOCAL if noisy else ()), *rounds)), "passive", "isolating")
     seen, alone = (outcome.judgement.features()["cosine"] for outcome in outcomes.values())
     # The victim gets the same weights in both; without noise it makes the same of them.
     apart = np.abs(seen - alone).max()
@@ -365,7 +365,7 @@ def test_nor_do_they_share_the_central_noise() -> None:
         "attacks={a={kind='passive', seat='participant', rounds=1}, "
         "b={kind='passive', seat='participant', rounds=2}}"
     )
-    outcomes = run_branches(Arena(scenario(*CENTRAL, branches)))
+    outcomes = run_branches(GameSetup(scenario(*CENTRAL, branches)))
     first, second = (outcome.judgement.features([0])["cosine"] for outcome in outcomes.values())
     assert np.abs(first - second).max() > np.abs(first).max() / 2
 
@@ -373,15 +373,15 @@ def test_nor_do_they_share_the_central_noise() -> None:
 class Taken:
     """The replies of the victim to a branch, by round."""
 
-    def __init__(self, *overrides: str, spent: Spent = NOTHING) -> None:
+    def __init__(self, *overrides: str, spent: AttackRounds = NOTHING) -> None:
         attacks = "attacks={one={kind='passive', rounds=2}}"
-        self.arena = Arena(scenario(*LOCAL, attacks, *overrides))
-        [branch] = branches_of(self.arena.scenario.attacks, 120)
+        self.setup = GameSetup(scenario(*LOCAL, attacks, *overrides))
+        [branch] = branches_of(self.setup.scenario.attacks, 120)
         self.updates: list[np.ndarray] = []
         attack_from_seat(
-            self.arena,
+            self.setup,
             branch,
-            self.arena.warm_up(),
+            self.setup.warm_up(),
             lambda seen: self.updates.append(seen.update.numpy()),
             spent,
         )
@@ -393,13 +393,13 @@ class Taken:
         {"overrides": ("game.warm_up=3",)},  # its second round is the other's third of training
         {"overrides": ("game.members=50",)},
         {"overrides": ("game.nonmembers=50",)},
-        {"spent": Spent(everybody=3)},
-        {"spent": Spent(victim=3)},
+        {"spent": AttackRounds(everybody=3)},
+        {"spent": AttackRounds(victim=3)},
     ],
 )
 def test_whatever_else_is_asked_is_answered_with_other_noise(other) -> None:
     """The noise is hundreds of times an update: with the same noise, the difference of two is next to nothing."""
-    first, second = Taken(), Taken(*other.get("overrides", ()), spent=other.get("spent", Spent()))
+    first, second = Taken(), Taken(*other.get("overrides", ()), spent=other.get("spent", AttackRounds()))
     for one in first.updates:
         for another in second.updates:
             assert np.linalg.norm(one - another) > np.linalg.norm(one)
@@ -411,21 +411,21 @@ def test_attacks_do_not_change_the_run_that_they_are_played_on() -> None:
     many = scenario(
         *CENTRAL, "attacks={one={kind='passive', rounds=2}, two={kind='passive', rounds=4}}", "game.repeats=3"
     )
-    weights = [Arena(one).warm_up()["weights"] for one in (few, many)]
+    weights = [GameSetup(one).warm_up()["weights"] for one in (few, many)]
     assert np.array_equal(*weights)
 
 
 def test_a_game_that_the_coins_do_not_give_is_refused() -> None:
     with pytest.raises(InputError, match=r"game\.members = 120: by fair coins"):
-        Arena(scenario("game.members=120", "seed=3"))
+        GameSetup(scenario("game.members=120", "seed=3"))
 
 
 def test_an_ascent_can_be_sent_to_everybody() -> None:
     """Then the others' updates begin where the victim's does, and it still gives the victim away."""
-    arena = Arena(scenario("attacks.ascent.everybody=true"))
-    [played] = run_branches(arena, "ascent").values()
+    setup = GameSetup(scenario("attacks.ascent.everybody=true"))
+    [played] = run_branches(setup, "ascent").values()
     cosine = played.judgement.features()["cosine"]
-    assert auc(cosine[arena.game.members], cosine[~arena.game.members]).low > 0.5
+    assert auc(cosine[setup.game.members], cosine[~setup.game.members]).low > 0.5
     assert played.after > played.before - 0.05
 
 

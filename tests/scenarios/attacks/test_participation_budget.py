@@ -14,15 +14,15 @@ from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import population
 from fedprivacy.scenario.attack.branches import Branch, branches_of
 from fedprivacy.scenario.attack.sections import Ascent, Passive
-from fedprivacy.training.model_spec import blueprint
-from scenarios.attacks.participation_budget import FILE, Spent, open_account, spend
+from fedprivacy.training.model_spec import model_spec
+from scenarios.attacks.participation_budget import FILE, AttackRounds, open_account, spend
 
 
 @pytest.fixture
 def plan(make_scenario) -> Plan:
     scenario = make_scenario('privacy={trust="central", clipping_norm=1.0, epsilon=8.0, delta=1e-3}')
     people = population(scenario.data)
-    found = plan_of(scenario, blueprint(scenario.model, people.features, people.dataset.classes))
+    found = plan_of(scenario, model_spec(scenario.model, people.features, people.dataset.classes))
     return replace(found, rounds=100)
 
 
@@ -43,15 +43,18 @@ def branches(**rounds: int) -> list[Branch]:
 
 def test_each_branch_begins_where_those_before_it_have_ended(folder, plan) -> None:
     found = spend(folder, branches(look=5, alone=20, inside=7), plan, warm_up=3)
-    assert found == [Spent(), Spent(5, 0), Spent(5, 20)]
+    assert found == [AttackRounds(), AttackRounds(5, 0), AttackRounds(5, 20)]
 
 
 def test_what_was_played_before_costs_nothing_more_and_all_others_do(folder, plan) -> None:
     first = spend(folder, branches(look=5, alone=20), plan, warm_up=3)
     assert spend(folder, branches(look=5, alone=20), plan, warm_up=3) == first
-    assert spend(folder, branches(alone=20), plan, warm_up=3) == [Spent(5, 0)]
-    assert spend(folder, branches(look=6, alone=20), plan, warm_up=3) == [Spent(5, 20), Spent(5, 0)]
-    assert spend(folder, branches(inside=1), plan, warm_up=3) == [Spent(11, 20)]
+    assert spend(folder, branches(alone=20), plan, warm_up=3) == [AttackRounds(5, 0)]
+    assert spend(folder, branches(look=6, alone=20), plan, warm_up=3) == [
+        AttackRounds(5, 20),
+        AttackRounds(5, 0),
+    ]
+    assert spend(folder, branches(inside=1), plan, warm_up=3) == [AttackRounds(11, 20)]
 
 
 def test_no_more_global_models_than_their_noise_is_made_for(folder, plan) -> None:
@@ -77,12 +80,12 @@ def test_nothing_is_written_where_nothing_is_spent(folder, plan) -> None:
     spend(folder, branches(look=5), plan, warm_up=3)
     (folder / FILE).chmod(0o400)
     before = (folder / FILE).stat()
-    assert spend(folder, branches(look=5), plan, warm_up=3) == [Spent()]
+    assert spend(folder, branches(look=5), plan, warm_up=3) == [AttackRounds()]
     assert (folder / FILE).stat() == before
     assert spend(folder, [], plan, warm_up=3) == []
 
 
-def _spend(folder: Path, plan: Plan, rounds: int) -> Spent:
+def _spend(folder: Path, plan: Plan, rounds: int) -> AttackRounds:
     [found] = spend(folder, branches(**{f"alone{rounds}": rounds}), plan, 0)
     return found
 

@@ -18,7 +18,7 @@ from fedprivacy.scenario.attack.branches import branches_of
 from fedprivacy.scenario.attack.sections import Method, Released
 from fedprivacy.scenario.loading import loads
 from fedprivacy.verification.verify import checked_document
-from scenarios.attacks.game_setup import Arena
+from scenarios.attacks.game_setup import GameSetup
 from scenarios.attacks.released_model import attack_released_model, training_of
 from scenarios.attacks.replay import replay
 
@@ -174,12 +174,12 @@ def test_no_membership_of_the_evaluation_half_is_read() -> None:
         'attacks={one={kind="released", methods=["lira", "network-outputs", "loss-by-class"], references=8}}'
     )
     asked = scenario(few, "server.rounds=2")
-    arena = Arena(asked)
-    tensors = arena.warm_up()
+    setup = GameSetup(asked)
+    tensors = setup.warm_up()
     [branch] = branches_of(asked.attacks, 220)
-    clean = attack_released_model(asked, arena, branch, tensors)["one"]
-    arena.game = replace(arena.game, members=arena.game.members ^ ~arena.game.calibration)
-    wrong = attack_released_model(asked, arena, branch, tensors)["one"]
+    clean = attack_released_model(asked, setup, branch, tensors)["one"]
+    setup.game = replace(setup.game, members=setup.game.members ^ ~setup.game.calibration)
+    wrong = attack_released_model(asked, setup, branch, tensors)["one"]
     assert clean.score == wrong.score
     assert np.array_equal(clean.scores_of["members"], wrong.scores_of["nonmembers"])
     assert clean.measured.threshold == wrong.measured.threshold

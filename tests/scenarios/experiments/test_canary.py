@@ -30,7 +30,7 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import branches_of
 from fedprivacy.scenario.loading import loads
 from scenarios.attacks.attacker_seats import attack_from_seat
-from scenarios.attacks.game_setup import Arena
+from scenarios.attacks.game_setup import GameSetup
 
 pytestmark = pytest.mark.slow
 
@@ -119,15 +119,15 @@ def play(canaries: int) -> Runs:
         text = TEXT.format(clients=canaries + 1, records=2 * (canaries + 1) + OWN + PUBLIC, name=name)
         scenario = loads(text + settings)
         assert isinstance(scenario, AttackScenario)
-        arena = Arena(scenario, people=people)
-        game, judgement, sights = arena.game, Judgement(arena.probe), []
+        setup = GameSetup(scenario, people=people)
+        game, judgement, sights = setup.game, Judgement(setup.probe), []
         [branch] = branches_of(scenario.attacks, len(game.targets))
-        attack_from_seat(arena, branch, arena.warm_up(), sights.append)
+        attack_from_seat(setup, branch, setup.warm_up(), sights.append)
         for sight in sights:
             judgement.see(sight)
             if len(sight.others):  # where the victim is isolated the others are not asked
                 heard.append(sight.others.numpy() @ DIRECTION)
-        ledger = Ledger(arena.fleet.plan).in_advance().to_json()
+        ledger = Ledger(setup.fleet.plan).in_advance().to_json()
         scores = judgement.features()
         chosen = scores[choose_score(scores, game.members, game.calibration)]
         measured = measure(Targets(chosen, game.members, game.calibration), fitted=True)

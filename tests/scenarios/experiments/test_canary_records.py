@@ -24,7 +24,7 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import branches_of
 from fedprivacy.scenario.loading import loads
 from scenarios.attacks.attacker_seats import attack_from_seat
-from scenarios.attacks.game_setup import Arena
+from scenarios.attacks.game_setup import GameSetup
 
 TEXT = """name = "canary"
 seed = 1
@@ -71,7 +71,7 @@ DIRECTION = np.concatenate([-CANARY, CANARY, [-1.0, 1.0]])
 DIRECTION /= np.linalg.norm(DIRECTION)
 
 
-def attacked(*, canary: bool) -> Arena:
+def attacked(*, canary: bool) -> GameSetup:
     """The game as ever, after whose coins the canary joins the victim or stays out."""
     stream, records = np.random.default_rng(7), OWN + PUBLIC + 1
     x, y = stream.normal(size=(records, FEATURES)), stream.integers(0, 2, records)
@@ -81,22 +81,22 @@ def attacked(*, canary: bool) -> Arena:
     dealt = Partition(np.arange(OWN), np.array([0, OWN]), OWN + np.arange(PUBLIC))
     scenario = loads(TEXT)
     assert isinstance(scenario, AttackScenario)
-    arena = Arena(scenario, people=Population(data, dealt))
-    joined = np.append(arena.game.people.partition.records(0), [records - 1] * canary).astype(np.int64)
+    setup = GameSetup(scenario, people=Population(data, dealt))
+    joined = np.append(setup.game.people.partition.records(0), [records - 1] * canary).astype(np.int64)
     partition = Partition(joined, np.array([0, len(joined)]), dealt.public[:0])
-    people = replace(arena.fleet.people, partition=partition)
-    arena.fleet = replace(arena.fleet, people=people)
-    return arena
+    people = replace(setup.fleet.people, partition=partition)
+    setup.fleet = replace(setup.fleet, people=people)
+    return setup
 
 
 def projections(runs: int, *, canary: bool) -> np.ndarray:
     """What each of so many runs, with noise of its own, tells of the canary in all of its answers."""
-    arena = attacked(canary=canary)
-    [branch] = branches_of(arena.scenario.attacks, len(arena.game.targets))
-    tensors, found = arena.warm_up(), []
+    setup = attacked(canary=canary)
+    [branch] = branches_of(setup.scenario.attacks, len(setup.game.targets))
+    tensors, found = setup.warm_up(), []
     for run in range(runs):
         sights: list[Sight] = []
-        attack_from_seat(arena, replace(branch, key=f"{canary}/{run}"), tensors, sights.append)
+        attack_from_seat(setup, replace(branch, key=f"{canary}/{run}"), tensors, sights.append)
         assert len(sights) == 2
         found.append(sum(float(sight.update.double().numpy() @ DIRECTION) for sight in sights))
     return np.array(found)

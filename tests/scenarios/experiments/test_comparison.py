@@ -22,7 +22,7 @@ from fedprivacy.records.seed_statistics import (
 )
 from fedprivacy.report import render
 from fedprivacy.scenario import Scenario
-from fedprivacy.training.model_spec import blueprint
+from fedprivacy.training.model_spec import model_spec
 from fedprivacy.verification.verify import checked_document
 from scenarios.experiments.comparison import _close_broken_runs, cells_of, compare
 from scenarios.runner import run
@@ -40,7 +40,7 @@ def asked(make_scenario, base_text: str):
 
 def test_cells_differ_in_trust_and_epsilon_alone_and_their_seeds_are_paired(asked) -> None:
     people = population(asked.data)
-    cells = cells_of(asked, blueprint(asked.model, people.features, people.dataset.classes))
+    cells = cells_of(asked, model_spec(asked.model, people.features, people.dataset.classes))
     assert [(cell.corner.trust, cell.epsilon) for cell in cells] == [
         ("none", None), ("central", 1.0), ("central", 8.0), ("local", 1.0), ("local", 8.0)
     ]  # fmt: skip
@@ -423,7 +423,7 @@ def test_the_report_tells_units_apart_and_a_changed_unit_is_refused(units: dict)
 
 def test_without_units_labels_and_noise_are_what_they_were(asked) -> None:
     people = population(asked.data)
-    cells = cells_of(asked, blueprint(asked.model, people.features, people.dataset.classes))
+    cells = cells_of(asked, model_spec(asked.model, people.features, people.dataset.classes))
     assert [cell.label for cell in cells] == [
         "none", "central-epsilon-1", "central-epsilon-8", "local-epsilon-1", "local-epsilon-8"
     ]  # fmt: skip

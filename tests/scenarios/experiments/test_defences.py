@@ -20,7 +20,7 @@ from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.verification.verify import checked_document
-from scenarios.attacks.game_setup import ROUNDS_TRAINED, Arena
+from scenarios.attacks.game_setup import ROUNDS_TRAINED, GameSetup
 from scenarios.attacks.replay import replay
 from scenarios.authoring.catalogue import ready
 from scenarios.cli.display_attacks import show_replay
@@ -160,10 +160,10 @@ def test_a_run_that_has_ended_early_is_not_gone_on_with_and_one_that_was_broken_
 
 
 def test_a_game_is_played_on_the_model_where_training_ended() -> None:
-    arena = Arena(game("server.patience=1"))
-    stopped = arena.warm_up()
+    setup = GameSetup(game("server.patience=1"))
+    stopped = setup.warm_up()
     played = int(stopped[ROUNDS_TRAINED][0])
-    fixed = Arena(game(f"server.rounds={played}")).warm_up()
+    fixed = GameSetup(game(f"server.rounds={played}")).warm_up()
     assert 1 < played < 12
     # The noise key differs with the settings, and nothing here is drawn from it.
     assert np.array_equal(stopped["weights"], fixed["weights"])
@@ -171,20 +171,20 @@ def test_a_game_is_played_on_the_model_where_training_ended() -> None:
 
 
 def test_no_defence_looks_at_a_target() -> None:
-    arena = Arena(game("training.adversarial=3.0", "server.patience=1"))
-    people, targets = arena.game.people, arena.game.targets
+    setup = GameSetup(game("training.adversarial=3.0", "server.patience=1"))
+    people, targets = setup.game.people, setup.game.targets
     assert len(people.references)
     assert not np.isin(people.references, targets).any()
     assert not np.isin(people.references, people.partition.order).any()
     assert len(people.held_out("public")[1]) == len(people.references)
-    outside = arena.game.targets[~arena.game.members]
+    outside = setup.game.targets[~setup.game.members]
     assert len(people.references) + len(outside) == len(people.partition.public)
 
 
 def test_a_game_that_leaves_no_references_is_refused() -> None:
     found = game("training.adversarial=3.0")
-    arena = Arena(found)
-    people = replace(arena.game.people, judged=arena.game.people.partition.public)
+    setup = GameSetup(found)
+    people = replace(setup.game.people, judged=setup.game.people.partition.public)
     for refused in (found, game("server.patience=1")):
         with pytest.raises(InputError, match=r"none are left.*public_fraction"):
             Fleet.of(refused, people)
@@ -212,7 +212,8 @@ def test_passive_attacks_are_said_to_see_the_rounds_after_training_ended(tmp_pat
         return next(one["observed"] for one in document["attacks"] if one["name"] == "passive")
 
     begun = [
-        int(Arena(game("server.patience=1", f"seed={seed}")).warm_up()[ROUNDS_TRAINED][0]) for seed in (3, 4)
+        int(GameSetup(game("server.patience=1", f"seed={seed}")).warm_up()[ROUNDS_TRAINED][0])
+        for seed in (3, 4)
     ]
     assert begun[0] != begun[1]
     stopped = {"first": begun[0] + 2, "last": begun[0] + 4, "count": 3}
@@ -307,6 +308,6 @@ def test_an_arm_that_ended_early_says_after_how_many_rounds(tmp_path: Path) -> N
     whole, stopped = document["arms"]
     (played,) = stopped["rounds_played"]
     assert whole["rounds_played"] == [12]
-    assert played == int(Arena(game("server.patience=1")).warm_up()[ROUNDS_TRAINED][0]) < 12
+    assert played == int(GameSetup(game("server.patience=1")).warm_up()[ROUNDS_TRAINED][0]) < 12
     assert f"ended after {played} of 12 rounds" in (Path(document["path"]) / "report.html").read_text()
     assert "As printed in the lectures" not in (Path(document["path"]) / "report.html").read_text()
