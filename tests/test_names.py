@@ -6,13 +6,32 @@ A change that lowers a count lowers its limit here too.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("fedprivacy", "clients", "server", "scenarios", "benchmarks")
-EMPTY = frozenset(["said", "told", "found", "one", "own", "asked", "begun", "played", "kept", "made"])
-MOST_EMPTY = 7  # of some 29,000 names that the code binds: fields of documents, whose keys they are
+EMPTY = frozenset(["one", "own"])  # as a whole name
+PARTS = frozenset(  # nor as a part of a name, in any case: `_Asked`, `begun_in`
+    [
+        "said",
+        "told",
+        "found",
+        "asked",
+        "begun",
+        "played",
+        "kept",
+        "made",
+        "arena",
+        "blueprint",
+        "crew",
+        "dismiss",
+        "residence",
+        "undertaking",
+    ]
+)
+MOST_EMPTY = 9  # of some 32,000 names that the code binds: fields of documents, whose keys they are
 MOST_LONG = 0  # summary lines over `LONGEST` characters
 LONGEST = 100
 
@@ -35,6 +54,12 @@ def bound(node: ast.AST) -> str:
     return ""
 
 
+def empty(name: str) -> bool:
+    """Whether a name is one of `EMPTY`, or has a part that is one of `PARTS`."""
+    parts = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)
+    return name.strip("_").lower() in EMPTY or any(part.lower() in PARTS for part in parts)
+
+
 def summary(node: ast.AST) -> str:
     """The first line of a docstring, or nothing."""
     if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -43,8 +68,8 @@ def summary(node: ast.AST) -> str:
 
 
 def test_names_are_terms_of_the_field() -> None:
-    empty = [name for tree in trees() for name in map(bound, ast.walk(tree)) if name.strip("_") in EMPTY]
-    assert len(empty) <= MOST_EMPTY
+    names = [name for tree in trees() for name in map(bound, ast.walk(tree)) if empty(name)]
+    assert len(names) <= MOST_EMPTY, names
 
 
 def test_summary_lines_are_short() -> None:
@@ -56,3 +81,8 @@ def test_the_counts_see_each_way_to_bind_a_name() -> None:
     code = "import a as said\ndef told(asked, *own): found = [one for one in asked]; own.kept = 1\nclass made: pass"
     names = sorted(name for name in map(bound, ast.walk(ast.parse(code))) if name)
     assert names == ["asked", "found", "kept", "made", "one", "own", "said", "told"]
+
+
+def test_parts_of_names_count_in_any_case() -> None:
+    assert all(map(empty, ["_Asked", "begun_in", "KEPT_CHECKPOINTS", "toldFigures", "own", "_One", "Crew"]))
+    assert not any(map(empty, ["one_run", "own_label", "OneShotAverage", "foundation", "unmade"]))

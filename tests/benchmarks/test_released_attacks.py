@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from benchmarks import released_attacks
-from benchmarks.released_attacks import Data, Found, attack, main, missed
+from benchmarks.released_attacks import Data, Results, attack, main, missed
 from fedprivacy.attacks.released.battery import ATTACKS, NETWORKS
 
 RUN = [name for name in ATTACKS if name not in NETWORKS]  # which take longest, and have tests of their own
@@ -28,11 +28,11 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(path: Path) -> Found:
+def found(path: Path) -> Results:
     return attack(Data.read(path), references=8, targets=2, epochs=2, seed=1, attacks=RUN)
 
 
-def test_every_attack_has_its_row(found: Found) -> None:
+def test_every_attack_has_its_row(found: Results) -> None:
     assert [row.attack for row in found.rows] == RUN
     for row in found.rows:
         assert 0 <= row.auc.low <= row.auc.value <= row.auc.high <= 1
@@ -43,10 +43,10 @@ def test_every_attack_has_its_row(found: Found) -> None:
     assert found.exposure.models[0] + found.exposure.others[0] == 8
 
 
-def test_what_is_not_reached_is_named(found: Found) -> None:
+def test_what_is_not_reached_is_named(found: Results) -> None:
     rows = {row.attack: row for row in found.rows}
 
-    def with_rows(**areas: tuple[float, float]) -> Found:
+    def with_rows(**areas: tuple[float, float]) -> Results:
         changed = {
             name: replace(row, auc=replace(row.auc, value=0.8), tpr=replace(row.tpr, value=0.01))
             for name, row in rows.items()
@@ -68,7 +68,7 @@ def test_what_is_not_reached_is_named(found: Found) -> None:
 
 def test_it_prints_and_writes_all_figures(
     path: Path,
-    found: Found,
+    found: Results,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -126,7 +126,7 @@ def _untouched(accuracy: ModelAccuracy) -> str:
 def _terms(document: ReplayDocument) -> str:
     attacks = document.attacks
     several = len(attacks) > len(document.cells)
-    whose = "Told is each seat's strongest attack at each level of privacy"
+    whose = "Shown is each seat's strongest attack at each level of privacy"
     if not document.several:
         whose = "Named is each seat's strongest attack"
     best = f"{whose} by its AUC, which flatters it a little." if several else ""

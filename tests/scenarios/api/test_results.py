@@ -79,10 +79,10 @@ def test_rounds_that_are_not_computed_have_the_epsilon_of_a_later_one(
 
 @pytest.mark.parametrize("ending", ["stopping early", "interrupted"])
 def test_where_the_rounds_may_depend_on_data_each_has_the_whole_claim(
-    central: object, job_outcome: str
+    central: object, ending: str
 ) -> None:
     document = copy.deepcopy(central.document)
-    if job_outcome == "interrupted":
+    if ending == "interrupted":
         del document["rounds"][1:]
     else:
         document["scenario"]["server"]["patience"] = 2
