@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -lt 4 ] && echo $$((n + 1)) || echo 5)
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test lint style types suite clean
+.PHONY: install demo docs test lint style types suite clean
 
 install: $(STAMP)
 
@@ -19,6 +19,10 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: install
 	$(BIN)/fedprivacy compare local-vs-central
+
+# Offline, and strict: a link, reference or heading that is not there fails the build, after all of them were listed.
+docs: install
+	$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs docs/_build/html
 
 lint: style types
 
@@ -40,4 +44,4 @@ suite: install
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

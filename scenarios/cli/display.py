@@ -86,6 +86,8 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
         for line in observer_lines(run.privacy.guarantees):
             console.print(line)
         console.print(terms_line(run.privacy.guarantees))
+        for line in lines_of_run(run):
+            console.print(line)
         console.print(f"report: {run.path}/report.html")
         return
     console.print(Text.assemble((run.name, "bold"), text))

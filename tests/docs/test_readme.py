@@ -1,36 +1,53 @@
-"""README.md: every command in its code blocks runs, and prints what the README says.
+"""README.md and the pages for beginners: every command in their code blocks runs, and prints what they say.
 
-The commands of the `sh` blocks run in the order of the page, in one new folder, in bash. By rule:
+The commands of the `sh` blocks of a page, and its `python` blocks in tutorials, run in the order of the page, in one new
+folder, in bash. By rule:
 
-- `NOT_RUN` install software, change the reader's shell, run all of it, or start a cluster or a federation, as tests of
-  these engines do. That what they name exists is checked.
+- `NOT_RUN` install software, change the reader's shell, run all of it, need data that is not shipped, or start a cluster
+  or a federation, as tests of these engines do. That what they name exists is checked.
 - `SHORTER` are run with options after them that make them quick, and change nothing else.
 
-A `text` block is what the command above it prints; `...` in it stands for anything.
+A `text` block is what the command above it prints; `...` in it stands for anything. Below a command that is not run it is
+from a real run. A `none` block is an excerpt of a table.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 from warm import ENVIRONMENT, write_command
 
+from fedprivacy.scenario.loading import loads
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+TUTORIALS = sorted(f"docs/tutorials/{path.name}" for path in (ROOT / "docs" / "tutorials").glob("*.md"))
+PAGES = (
+    "README.md", "docs/start.md", "docs/runs.md", "docs/budget.md", "docs/tuning.md", "docs/engines.md", *TUTORIALS,
+)  # fmt: skip
 NOT_RUN = (
     "make demo",
     ". .venv/bin/activate",
     "fedprivacy --install-completion",
     "pip install -c constraints.txt -e '.[ray]'",
-    "fedprivacy run digits --engine ray --workers 2",
+    "fedprivacy run synthetic-million --engine ray --workers 2",
+    "fedprivacy run mine.toml --engine ray --ray-address 10.0.0.5:6379",
+    "fedprivacy run mine.toml --engine ray --workers 4 --gpus-per-worker 0.25 --set training.device=cuda",
     "fedprivacy federation up --nodes 3 --tls",
+    "fedprivacy federation up --nodes 4 --tls",
+    "fedprivacy federation up --nodes 4 --tls --scenario study.toml --data own-0.npz --data own-1.npz --data own-2.npz --data own-3.npz",
     "fedprivacy run digits --engine superlink --set server.rounds=2",
+    "fedprivacy run hospitals --engine superlink --set server.rounds=2",
+    "fedprivacy run study.toml --engine superlink",
     "fedprivacy federation down",
+    "fedprivacy compare hospitals",
     "export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION=1",
     "flwr run . --stream",
 )
@@ -40,32 +57,39 @@ SHORTER = {
     "fedprivacy compare star-wars-survey": "--set compare.repeats=2 --set 'compare.clients=[100, 1000]'",
     "fedprivacy replay active-gradient-ascent": "--attack passive --set game.members=20 "
     "--set game.nonmembers=40 --set server.rounds=2 --set attacks.passive.rounds=2 --set 'model.hidden=[16]'",
+    "fedprivacy replay attack-dp-sgd": "--attack passive --set game.members=20 --set game.nonmembers=40 "
+    "--set 'game.epsilons=[8.0]' --set game.warm_up=2 --set attacks.passive.rounds=2 --set attacks.passive.skip=0",
+    "fedprivacy audit digits": "--canaries 100 --set server.rounds=2",
     "fedprivacy compare local-vs-central": "--set 'compare.seeds=[1]' --set 'compare.epsilons=[8.0]' "
     "--set compare.none.server.rounds=2 --set compare.central.server.rounds=2",
     'fedprivacy compare mine.toml --set "compare={epsilons=[2.0], seeds=[1, 2]}"': "--set server.rounds=2",
+    'fedprivacy compare patients.toml --set "compare={epsilons=[1.0, 4.0], seeds=[1, 2, 3]}"': "--set server.rounds=2",
 }
 
 
-def blocks() -> list[tuple[str, str]]:
-    """The (command, expected output) of the page, in order; no expectation is an empty text."""
+def blocks(page: str) -> list[tuple[str, str]]:
+    """The (command, expected output) of a page, in order; no expectation is an empty text."""
     found: list[tuple[str, str]] = []
-    for kind, body in re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", README):
+    for kind, body in re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", (ROOT / page).read_text()):
         if kind == "sh":
             found += [(re.split(r"\s+# ", line)[0], "") for line in body.splitlines()]
-        elif kind == "text":
+        elif kind == "python" and page in TUTORIALS:
+            found.append((f"{shlex.quote(sys.executable)} -c {shlex.quote(body)}", ""))
+        elif kind == "text" and found:
             found[-1] = (found[-1][0], body)
     return found
 
 
 @pytest.mark.slow
-def test_every_command_runs_and_prints_what_the_page_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_runs_and_prints_what_the_page_says(page: str, tmp_path: Path) -> None:
     shim = tmp_path / "bin" / "fedprivacy"
     shim.parent.mkdir()
     write_command(shim)
     work = tmp_path / "work"
     work.mkdir()
     environment = ENVIRONMENT | {"PATH": f"{shim.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    for command, expected in blocks():
+    for command, expected in blocks(page):
         if command in NOT_RUN:
             continue
         done = subprocess.run(
@@ -80,10 +104,19 @@ def test_every_command_runs_and_prints_what_the_page_says(tmp_path: Path) -> Non
             assert re.fullmatch(pattern, printed), (command, printed)
 
 
-def test_every_command_that_is_not_run_or_shortened_stands_on_the_page() -> None:
-    commands = [command for command, _ in blocks()]
+def test_every_command_that_is_not_run_or_shortened_stands_on_a_page() -> None:
+    commands = [command for page in PAGES for command, _ in blocks(page)]
     assert set(NOT_RUN) | set(SHORTER) <= set(commands)
-    assert len(commands) - len(NOT_RUN) >= 10
+    assert len(set(commands) - set(NOT_RUN)) >= 30
+
+
+def test_the_scenario_of_the_hospitals_is_one() -> None:
+    (text,) = re.findall(r"(?ms)^```toml\n(.*?)^```$", (ROOT / "docs/tutorials/hospitals.md").read_text())
+    assert loads(text).population == 4
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) < 150
 
 
 def test_what_is_not_run_exists() -> None:
@@ -98,26 +131,16 @@ def test_what_is_not_run_exists() -> None:
     assert (ROOT / scenario).exists()
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "README.md",
-        "CONTRIBUTING.md",
-        "docs/sharp-edges.md",
-        "docs/python.md",
-        "docs/data.md",
-        "docs/statistics.md",
-        "docs/attacks.md",
-        "docs/units.md",
-        "docs/speed.md",
-        *(
-            f"docs/{name}.md"
-            for name in ("deployment", "engines", "faults", "nodes", "resume", "scale", "security")
-        ),
-    ],
-)
+PAGES_WITH_LINKS = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("**/*.md")),
+]
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_LINKS)
 def test_every_link_and_picture_leads_somewhere(page: str) -> None:
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\(([^)]+)\)", text):
-        if not target.startswith("https://"):
+        if not target.startswith(("https://", "#")):
             assert ((ROOT / page).parent / target.split("#")[0]).exists(), target
