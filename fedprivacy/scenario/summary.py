@@ -18,7 +18,7 @@ from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.tune import TuneScenario
 
-MADE_UP = {
+SYNTHETIC = {
     "synthetic": "synthetic records",
     "purchase-like": "synthetic purchases",
     "logistic-model": "synthetic records",
@@ -49,7 +49,7 @@ def data_label(data: Mapping[str, Any]) -> str:
     """
     name, path = str(data.get("name") or ""), data.get("path")
     if not isinstance(path, str) or not path:
-        return MADE_UP.get(name, name)
+        return SYNTHETIC.get(name, name)
     # A data set of the Hub is known by owner and name; where a file lies is nobody's business.
     return path if name == "flwr-datasets" and not path.startswith((".", "/")) else PurePath(path).name
 

@@ -67,7 +67,7 @@ def reached(document: ReplayDocument) -> dict[str, list[Reached]]:
 def label(arm: ArmResult) -> str:
     """An arm at its level of privacy.
 
-    >>> label(Played(arm="central", trust="central", epsilon=8.0)), label(Played(arm="bare", trust="none"))
+    >>> label(ArmResult(arm="central", trust="central", epsilon=8.0)), label(ArmResult(arm="bare", trust="none"))
     ('central, epsilon 8', 'bare, no privacy')
     """
     return f"{arm.arm}, {levels.name(arm.level)}"

@@ -12,7 +12,7 @@ from fedprivacy.report.blocks import Answer, Entry
 from fedprivacy.report.protection import Protected
 from fedprivacy.report.statistics import answers, figures
 
-ASKED = 3  # queries of a card
+RELEASED = 3  # queries of a card
 NAMED = 2  # trust models of the sentence
 
 
@@ -24,8 +24,8 @@ def of_run(document: StatisticsDocument, cells: Sequence[Protected]) -> Answer:
         cells: Its guarantees.
     """
     queries = [(query, *_published(query)) for query in document.queries]
-    lines = [Entry(f"{cards.brief(q.name)}: {value}", interval) for q, _, value, interval in queries[:ASKED]]
-    more = len(queries) - ASKED
+    lines = [Entry(f"{cards.brief(q.name)}: {value}", interval) for q, _, value, interval in queries[:RELEASED]]
+    more = len(queries) - RELEASED
     note = f"And {words.counted(more, 'more answer')} below." if more > 0 else ""
     shown = [
         cards.cost(lines or [Entry("No query was answered")], f"{_NOISE} {note}".strip()),
