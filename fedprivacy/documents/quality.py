@@ -12,16 +12,13 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Records = Annotated[int, Field(ge=0, le=10**12)]
 FEW = 30  # records: of fewer the figures of a group are too uncertain to be compared
 # What is outside every guarantee where the held-out records are those of clients, as accuracy is.
-PARTS = ("final", *(f"{name}[]" for name in ("cells", "variations", "options", "baselines", "limits")))
-MEASURED = (
-    *(f"{part}.measures" for part in PARTS),
-    *(
-        f"{part}.groups[].groups[].{key}"
-        for part in PARTS
-        for key in ("group", "records", "accuracy", "low", "high", "balanced_accuracy", "gap", "few")
-    ),
-    *(f"{part}.groups[].edges" for part in PARTS),
-    *(f"{part}.users" for part in PARTS),
+MEASURED = tuple(
+    f"{part}.{key}"
+    for part in (
+        "final",
+        *(f"{name}[]" for name in ("cells", "variations", "options", "baselines", "limits")),
+    )
+    for key in ("measures", "groups", "users")
 )
 
 

@@ -78,9 +78,11 @@ def export(run: Path, folder: Path, format_: str, *, operator: bool = False) -> 
 
 def whole_tables(document: Mapping[str, Any]) -> dict[str, Rows]:
     """Returns the tables of a result document with its operator-only columns."""
+    tables = {name: rows_of(document) for name, rows_of in TABLES[document["kind"]].items()}
     return {
-        name: [_renamed(row, document) for row in rows_of(document)]
-        for name, rows_of in TABLES[document["kind"]].items()
+        name: [_renamed(row, document) for row in rows]
+        for name, rows in tables.items()
+        if rows or name != "groups"  # of a scenario that names none
     }
 
 
@@ -90,7 +92,7 @@ def public_tables(document: Mapping[str, Any]) -> dict[str, Rows]:
     tables = {}
     for name, rows_of in TABLES[document["kind"]].items():
         whole, rows = rows_of(document), rows_of(shown)
-        if name == "groups" and not whole:  # of a scenario that names none
+        if name == "groups" and not rows:  # of a scenario that names none, or withheld
             continue
         lost = {
             column

@@ -69,8 +69,10 @@ _STATUS = re.compile(r'<p class="status stopped">.*?</p>', re.DOTALL)  # how far
 _DRAWN = re.compile(r"<svg.*?</svg>", re.DOTALL)
 _EVALUATIONS = re.compile(r"<caption[^>]*>Evaluations on.*?</table>", re.DOTALL)
 _AXIS = re.compile(
-    r" The accuracy axis begins at .*?, not at 0\.| Accuracy on held-out records: -?(?:[\d.]+\s*%|—)\."
+    r" The axis of accuracy begins at .*?, not at 0\.| Accuracy on held-out records: -?(?:[\d.]+\s*%|—)\."
     r"| Naming the most frequent class every time is right for [\d.]+\s*% of held-out records\."
+    r"|(?:[-\d.]+\s*%|#|—) accuracy of the choice from [\d,]+ candidates (?:The choice from [\d,]+ candidates is right "
+    r"on .{1,20}? of held-out records|One of [\d,]+ candidates was chosen)|(?:—|[-\d.]+\s*%) accuracy of the choice"
 )
 _QUALITY = re.compile(
     r"-?\d+(?:\.\d+)?\s*%|accuracy (?:not a finite number|-?[\d.]+)|loss (?:not a finite number|-?[\d.]+)"

@@ -256,7 +256,7 @@ def test_broken_cells_are_played_again_and_broken_begins_are_refused(
 ) -> None:
     folder, tally = tmp_path / "compare", Tally()
     shutil.copytree(folders["compare"], folder)
-    begun, [cell, _] = folder / "begun.json", sorted((folder / "cells").iterdir())
+    begun, [cell, *_] = folder / "begun.json", sorted((folder / "cells").iterdir())
     began, kept = json.loads(begun.read_text()), json.loads(cell.read_text())
     origin = digest_of({**began, "command": "", "started": ""})
     cells = Cells(folder / "cells", origin, 0.0)

@@ -261,8 +261,9 @@ def test_an_attack_states_the_exposure_of_groups_beside_their_accuracy(tmp_path:
         for key in ("accuracy", "reference_accuracy"):
             assert all(0.4 < part[key]["value"] <= 1 for part in parts.values())
     assert checked_document(Path(document["path"]))["exposures"] == document["exposures"]
-    page = (Path(document["path"]) / "report.html").read_text()
-    public, _, operator = page.partition("For the operator only")
+    public, operator = (
+        (Path(document["path"]) / name).read_text() for name in ("report.html", "operator.html")
+    )
     assert "Who pays and who is exposed" in operator
     assert "Who pays and who is exposed" not in public
 

@@ -67,8 +67,10 @@ def reached(document: ReplayDocument) -> dict[str, list[Reached]]:
 def label(arm: ArmResult) -> str:
     """An arm at its level of privacy.
 
-    >>> label(ArmResult(arm="central", trust="central", epsilon=8.0)), label(ArmResult(arm="bare", trust="none"))
-    ('central, epsilon 8', 'bare, no privacy')
+    >>> label(ArmResult(arm="central", trust="central", epsilon=8.0))
+    'central, epsilon 8'
+    >>> label(ArmResult(arm="bare", trust="none"))
+    'bare, no privacy'
     """
     return f"{arm.arm}, {levels.name(arm.level)}"
 

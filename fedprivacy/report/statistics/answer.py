@@ -24,7 +24,9 @@ def of_run(document: StatisticsDocument, cells: Sequence[Protected]) -> Answer:
         cells: Its guarantees.
     """
     queries = [(query, *_published(query)) for query in document.queries]
-    lines = [Entry(f"{cards.brief(q.name)}: {value}", interval) for q, _, value, interval in queries[:RELEASED]]
+    lines = [
+        Entry(f"{cards.brief(q.name)}: {value}", interval) for q, _, value, interval in queries[:RELEASED]
+    ]
     more = len(queries) - RELEASED
     note = f"And {words.counted(more, 'more answer')} below." if more > 0 else ""
     shown = [

@@ -207,7 +207,7 @@ def test_a_link_of_the_contents_opens_its_fold_and_the_keyboard_reaches_every_fo
     answered: Any, browser: Any, tmp_path: Path
 ) -> None:
     path = report.write(answered["compare"], tmp_path)
-    for section in ("settings", "operator-only"):
+    for section in ("settings", "reproduce"):
         browser.open(path, 1280)
         shown = f"document.getElementById('{section}').checkVisibility()"
         assert not browser.evaluate(shown)

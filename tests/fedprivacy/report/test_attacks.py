@@ -378,7 +378,7 @@ def test_the_terminal_shows_figures_findings_guarantees_and_where_the_report_is(
     documents, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     document = documents[name]
-    show_replay(document)
+    show_replay(document, verbose=True)
     lines = capsys.readouterr().out.splitlines()
     for attack in document["attacks"]:
         auc, bound = attack["auc"], attack["bound"]["auc"]

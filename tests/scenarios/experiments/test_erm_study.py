@@ -88,7 +88,14 @@ def test_education_and_income(tmp_path: Path, real_data: Any) -> None:
 def test_the_command_runs_shows_and_renders_it_again(tmp_path: Path) -> None:
     small = ("--set", "study.records=[200]", "--set", "study.repeats=2", "--set", "approaches.grid.points=3")
     done = fedprivacy(
-        "run", "private-erm", *small, "--set", "study.epsilons=[1.0, 2.0]", "--out", str(tmp_path)
+        "run",
+        "private-erm",
+        "--verbose",
+        *small,
+        "--set",
+        "study.epsilons=[1.0, 2.0]",
+        "--out",
+        str(tmp_path),
     )
     assert done.returncode == 0, done.stderr
     for words in ("objective", "at most epsilon = 2 at delta = 0", "every silo adds its noise", "report: "):

@@ -371,7 +371,10 @@ def test_what_cannot_be_accounted_for_is_told_and_nothing_is_written(tmp_path: P
 def test_the_command_says_what_it_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(TEXT)
-    app(["tune", str(file), "--out", str(tmp_path / "out"), "--workers", "1"], standalone_mode=False)
+    app(
+        ["tune", str(file), "--verbose", "--out", str(tmp_path / "out"), "--workers", "1"],
+        standalone_mode=False,
+    )
     said = capsys.readouterr().out
     for part in (
         "Chosen, one of 4 candidates",

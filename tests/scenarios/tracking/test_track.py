@@ -65,7 +65,9 @@ def test_each_round_is_logged_by_its_public_values_alone(scenario, tmp_path) -> 
         event["accuracy"] for event in rounds
     ]
     keys = {key for values in tracker.values.values() for key in values}
-    assert {key for key in keys if not key.startswith("epsilon/")} == {"accuracy", "loss"}
+    assert {key for key in keys if not key.startswith("epsilon/")} == {
+        *("accuracy", "balanced_accuracy", "loss")
+    }
     assert str(SECRET_SEED) not in json.dumps([tracker.keys, tracker.notes])
     assert not {"seed", "compare.seeds", "description"} & set(tracker.keys)
 
