@@ -75,7 +75,8 @@ _AXIS = re.compile(
     r"on .{1,20}? of held-out records|One of [\d,]+ candidates was chosen)|(?:—|[-\d.]+\s*%) accuracy of the choice"
 )
 _QUALITY = re.compile(
-    r"-?\d+(?:\.\d+)?\s*%|accuracy (?:not a finite number|-?[\d.]+)|loss (?:not a finite number|-?[\d.]+)"
+    r"The model is right on .*? of the [a-z -]+(?=;)|(?:-?\d+(?:\.\d+)?\s*%|—)(?= accuracy on the )"
+    r"|-?\d+(?:\.\d+)?\s*%|accuracy (?:not a finite number|-?[\d.]+)|loss (?:not a finite number|-?[\d.]+)"
     r"|-?[\d.]+ s, -?[\d,.]+ MB|report: .*/report.html"
     r"|After [\d,]+ rounds the model reaches .*? on the [a-z -]+|No round was evaluated"
 )
@@ -253,7 +254,8 @@ def printed(
     """
     page = render(document)
     for section in results:
-        page = re.sub(rf'<section id="{section}".*?</section>', "", page, flags=re.DOTALL)
+        heading = r"(?:<summary><h2>[^<]*</h2></summary>\s*)?"
+        page = re.sub(rf'{heading}<section id="{section}".*?</section>', "", page, flags=re.DOTALL)
     drawings = [_plain(drawn) for drawn in _DRAWN.findall(page) if "psilon" in drawn]
     words = _DRAWN.sub("", page.partition("<main>")[2])
     for measured in (_EVALUATIONS, _CELL, _TILE, _STATUS):

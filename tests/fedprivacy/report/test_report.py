@@ -1090,7 +1090,6 @@ def test_a_print_is_dark_on_white_with_the_wide_pictures(
         "learning",
         "settings",
         "notes",
-        "performance",
         "reproduce",
     ]
     printed = browser.evaluate("document.querySelector('main').innerText")  # what is shown of it

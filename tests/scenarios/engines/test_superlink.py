@@ -220,7 +220,7 @@ def test_a_record_that_came_home_is_a_run_directory_like_any(far, tmp_path: Path
     document = writer.write_complete(result)
     path = Path(document["path"])
     assert sorted(item.name for item in path.iterdir()) == [
-        "checkpoint", "events.jsonl", "report.html", "run.json", "scenario.toml",
+        "checkpoint", "events.jsonl", "operator.html", "report.html", "run.json", "scenario.toml",
     ]  # fmt: skip
     assert (document["command"], document["federation"]["path"]) == ("fedprivacy run x", "/far")
     for name in ("scenario.toml", "events.jsonl", "checkpoint/round-000002.safetensors"):

@@ -120,7 +120,9 @@ def test_a_comparison_says_after_how_many_rounds_training_ended(tmp_path: Path) 
     early = [count for count in played if count < 12]
     assert len(set(document["cells"][0]["rounds_played"])) > 1  # else the first seed would speak for all
     (said,) = [note for note in document["notes"] if note.startswith("Early stopping")]
-    assert f"ended after {min(early)} to {max(early)} of 12 rounds in {len(early)} of {len(played)} runs" in said
+    assert (
+        f"ended after {min(early)} to {max(early)} of 12 rounds in {len(early)} of {len(played)} runs" in said
+    )
     assert "All 12 planned rounds are charged" in said
     page = (path / "report.html").read_text()
     assert said in page
