@@ -24,7 +24,9 @@ def of_run(document: RunDocument, cells: Sequence[Protected]) -> Answer:
     accuracy = document.final.accuracy if document.final else None
     on = cards.brief(words.evaluated_on(document.evaluated_on), 6)
     rounds = words.counted(len(document.rounds), "round")
-    reached = "No round was evaluated"
+    # Accuracy on held-out records of clients is for the operator: a public page lacks it.
+    withheld = "The accuracy is operator-only"
+    reached = withheld if document.lacks_accuracy else "No round was evaluated"
     if accuracy is not None:
         reached = f"The model is right on {words.accuracy(accuracy)} of {on}"
     private = any(g.holds for g in cards.guarantees(cells))
