@@ -203,8 +203,10 @@ class ChunkTrainer:
         places = fleet.places(clients, shape)
         updates, zeroed = train_in_call(replace(task, shape=shape), fleet.train, places, secret=secret)
         # A weight by records scales an update that has its noise already: post-processing, since the number
-        # of records is public with unit "example".
-        if secret and plan.trust == "local":
+        # of records is public with unit "example". Without noise the weights are the same, so that a run
+        # without noise differs by the noise alone.
+        weighted = plan.trust == "local" or (plan.trust == "none" and fleet.by_records)
+        if secret and weighted:
             updates = Stack(updates.stack() * fleet.weights(clients))
         return updates, zeroed
 

@@ -73,10 +73,19 @@ def regrouped(name: str, column: Column, like: Grouping) -> Grouping:
         column: The values of the other records.
         like: The grouping to follow; a value that none of its records has is in no group (-1).
     """
-    grouped = grouping(name, column, like.edges)
     place = {label: at for at, label in enumerate(like.labels)}
-    at = np.array([place.get(label, -1) for label in grouped.labels], np.int64)
-    return Grouping(name, like.labels, at[grouped.codes], like.edges)
+    if column.numbers is None:
+        assert column.texts is not None
+        labels = column.texts.astype(str).tolist()
+    elif len(like.edges):
+        grouped = grouping(name, column, like.edges)
+        labels = [grouped.labels[code] for code in grouped.codes]
+    else:  # each value is a group of its own, however many others these records have; or all are one group
+        whole = _ranges(())[0] if like.labels[0] == _ranges(())[0] else None
+        labels = [(whole or f"{value:g}") if np.isfinite(value) else MISSING for value in column.numbers]
+    return Grouping(
+        name, like.labels, np.array([place.get(label, -1) for label in labels], np.int64), like.edges
+    )
 
 
 def _with_missing(

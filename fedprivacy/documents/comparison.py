@@ -272,7 +272,7 @@ class CompareDocument(Document):
     @property
     def averaged(self) -> str:
         """The kind of each accuracy: a mean over seeds, or that of the only seed."""
-        several = any(len(cell.accuracies) > 1 for cell in self.cells)
+        several = any(max(len(cell.accuracies), len(cell.rounds_played)) > 1 for cell in self.cells)
         return "mean over the seeds" if several else "of one seed"
 
     def targets(self, arm: Arm) -> list[float | None]:

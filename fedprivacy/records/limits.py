@@ -31,7 +31,7 @@ def gaps(planned: Cell, ablations: Sequence[Cell]) -> dict[str, Difference]:
     Returns:
         Ablation -> difference, its interval at 95 % for all of them together.
     """
-    level = 1 - 0.05 / max(1, len(ablations))
+    level = _level(ablations)
     every = {cell["ablation"]: difference(cell, planned, level) for cell in ablations}
     return {name: gap for name, gap in every.items() if gap is not None}
 
@@ -46,8 +46,7 @@ def limiting(planned: Cell, ablations: Sequence[Cell]) -> str:
     by_name, measured = {cell["ablation"]: cell for cell in ablations}, gaps(planned, ablations)
     gains = {name: gap for name, gap in measured.items() if name != "data-half"}
     if {"no-noise", "no-clipping"} <= by_name.keys():  # what clipping alone costs, apart from noise
-        level = 1 - 0.05 / len(ablations)
-        without_clipping = difference(by_name["no-clipping"], by_name["no-noise"], level)
+        without_clipping = difference(by_name["no-clipping"], by_name["no-noise"], _level(ablations))
         gains.pop("no-clipping", None)
         if without_clipping is not None:
             gains["no-clipping"] = without_clipping
@@ -71,6 +70,12 @@ def limiting(planned: Cell, ablations: Sequence[Cell]) -> str:
     return (
         f"No single limit was measurable with {seeds} seeds. More seeds (compare.seeds) narrow the intervals."
     )
+
+
+def _level(ablations: Sequence[Cell]) -> float:
+    """The level of each interval; both variants without noise are compared with each other too."""
+    names = {cell["ablation"] for cell in ablations}
+    return 1 - 0.05 / max(1, len(ablations) + ({"no-noise", "no-clipping"} <= names))
 
 
 def _sentence(

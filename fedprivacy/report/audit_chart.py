@@ -57,7 +57,7 @@ def picture(document: AuditDocument, terms: str) -> Picture | None:
 
 
 def _text(epsilon: float) -> str:
-    return words.number(epsilon, 3)
+    return f"{epsilon:.4g}"  # of values that are rounded to four digits already: claims up, proofs down
 
 
 def _claimed(observer: Observer) -> float | None:

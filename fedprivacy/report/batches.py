@@ -94,7 +94,7 @@ def _drawn(batches: Batches, sizes: Records) -> Table:
         chances = (words.number(batches.rate_of(count), 3) for count in records)
         rows.append(("Chance that a record is in a batch", *chances))
     caption = (
-        "How many records each client has is taken as public; rates and denominators are reckoned with it."
+        "The number of records of each client counts as public; rates and denominators are computed from it."
     )
     return Table(caption, ("", *sizes.named), rows, numeric=frozenset({1, 2, 3}))
 

@@ -53,7 +53,7 @@ def _panels(
 
 
 def _name(cell: Cell) -> str:
-    return "no noise" if cell.epsilon is None else f"epsilon {words.number(cell.epsilon, 3)}"
+    return "no noise" if cell.epsilon is None else f"epsilon {words.target(cell.epsilon)}"
 
 
 def _panel(
@@ -80,6 +80,6 @@ def _table(caption: str, cells: Sequence[Cell]) -> Table:
     rows = [(f"{at:,}", *(words.accuracy(curve.get(at)) for curve in curves)) for at in rounds]
     head = (
         "Round",
-        *("Accuracy" if c.epsilon is None else f"Epsilon {words.number(c.epsilon)}" for c in cells),
+        *("Accuracy" if c.epsilon is None else f"Epsilon {words.target(c.epsilon)}" for c in cells),
     )
     return common.sampled(caption, head, rows)

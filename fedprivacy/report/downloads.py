@@ -13,7 +13,9 @@ from fedprivacy.report.blocks import Entry, Group, Picture, Table, Value
 NOTHING = "—"  # a cell without a figure, which is empty in a file
 # Characters that mean the same in a URI and in an attribute of HTML.
 _PLAIN = " !$()*+,-./:;=?@[]^_`{|}~"
-_FORMULA = re.compile(r"[=+@\t\r]|-(?![\d.])")  # by these a spreadsheet begins a formula
+_FORMULA = re.compile(
+    r"[=+@\t\r]|-(?!\d*\.?\d+(?:e[+-]?\d+)?\s*%?$)"
+)  # by these a spreadsheet begins a formula
 
 
 def csv_text(tables: Sequence[Table]) -> str:

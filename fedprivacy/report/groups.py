@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 from fedprivacy.documents.comparison import Cell, CompareDocument
@@ -102,19 +104,40 @@ def worst_group(document: Mapping[str, Any]) -> str | None:
 
 
 def _worst(columns: Iterable[ColumnGroups]) -> str | None:
-    behind = [
-        (group.gap, column, group)
+    """The group furthest behind, where the gap exceeds chance for all pairs together (Bonferroni)."""
+    compared = [
+        (column.column, [g for g in column.groups if not g.few and g.accuracy is not None])
         for column in columns
-        for group in column.groups
-        if group.gap and not group.few
     ]
+    pairs = sum(len(groups) * (len(groups) - 1) // 2 for _, groups in compared)
+    if not pairs:
+        return None
+    z = NormalDist().inv_cdf(1 - 0.05 / (2 * pairs))
+    behind = []
+    for name, groups in compared:
+        best = max(groups, key=_accuracy, default=None)
+        for group in groups:
+            if best is not None and _accuracy(best) - _accuracy(group) > z * math.hypot(
+                _error(best), _error(group)
+            ):
+                behind.append((_accuracy(best) - _accuracy(group), name, group))
     if not behind:
         return None
-    gap, column, group = max(behind, key=lambda entry: entry[0])
+    gap, name, group = max(behind, key=lambda entry: entry[0])
     return (
-        f"Served worst: {column.column} {group.group}, {words.accuracy(group.accuracy)} of "
+        f"Served worst: {name} {group.group}, {words.accuracy(group.accuracy)} of "
         f"{group.records:,} records, {100 * gap:.1f} points below the best group."
     )
+
+
+def _accuracy(group: GroupAccuracy) -> float:
+    return group.accuracy or 0.0
+
+
+def _error(group: GroupAccuracy) -> float:
+    """The standard error of an accuracy, of a share that is never quite 0 or 1 (Agresti and Coull 1998)."""
+    share = (_accuracy(group) * group.records + 2) / (group.records + 4)
+    return math.sqrt(share * (1 - share) / (group.records + 4))
 
 
 def _over_seeds(cell: Cell) -> list[ColumnGroups]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fedprivacy.documents.comparison import Ablated, Cell, CompareDocument
 from fedprivacy.documents.run import ClassAccuracy, RunDocument
+from fedprivacy.errors import InputError
 from fedprivacy.report import names, svg, words
 from fedprivacy.report.blocks import Block, Section, Table, Text
 from fedprivacy.report.charts import Reference
@@ -24,8 +25,8 @@ UNCHARGED = (
     "covers a setting that is chosen by this table: outside of a simulation both would have to be charged."
 )
 UNMEASURED = (
-    "What limits this run was not measured. fedprivacy run SCENARIO --limits trains variants of it without "
-    "noise, without clipping, with more rounds and with other clipping norms, and compares them."
+    "What limits this run was not measured. In a simulation, the option --limits of fedprivacy run trains "
+    "variants of it without noise, without clipping, with more rounds and with other clipping norms."
 )
 CLIPPED = (svg.THIRD, "", (0, (4, 1.5)))
 MAJORITY = (svg.MUTED, "", (0, (1, 2)))
@@ -63,25 +64,39 @@ def lead_of_run(document: RunDocument) -> list[Block]:
     classes = document.final.per_class if document.final else None
     blocks = _majority_text(classes)
     if document.limits is not None and document.limits.limiting:
-        return [Text(document.limits.limiting), *blocks]
+        return [Text(document.limits.limiting), *_caution(cells_of(document)[1]), *blocks]
     return [*blocks, Text(UNMEASURED)] if document.setting("privacy", "epsilon") else blocks
 
 
 def lead_of_comparison(document: CompareDocument) -> list[Block]:
     """The sentences for the top of a comparison's page."""
     return [
-        *([Text(document.limiting)] if document.limiting else []),
+        *([Text(document.limiting), *_caution(document.limits)] if document.limiting else []),
         *_majority_text(_classes(document.cells)),
     ]
 
 
 def of_run(document: RunDocument) -> list[Section]:
     """The section with the ablations of a run; none where they were not trained."""
+    planned, variants = cells_of(document)
+    return [] if planned is None or not variants else [_section(planned, variants, document.evaluated_on)]
+
+
+def cells_of(document: RunDocument) -> tuple[Cell | None, list[Ablated]]:
+    """The planned cell of a run's ablations and the variants; None and nothing where there are none.
+
+    Raises:
+        InputError: the document's `limits` are damaged.
+    """
     limits = document.limits
-    if limits is None or limits.planned is None or not limits.variants:
-        return []
-    planned, variants = Cell.model_validate(limits.planned), map(Ablated.model_validate, limits.variants)
-    return [_section(planned, list(variants), document.evaluated_on)]
+    if limits is None or limits.planned is None:
+        return None, []
+    try:
+        return Cell.model_validate(limits.planned), list(map(Ablated.model_validate, limits.variants))
+    except (TypeError, ValueError):
+        raise InputError(
+            "limits: damaged: planned or variants are no cells. Run with --limits again."
+        ) from None
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
@@ -99,6 +114,11 @@ def lines(limiting: str | None, variants: Sequence[Ablated], planned: Cell | Non
     texts = [f"As planned {words.accuracy(planned.accuracy.mean)}"]
     texts += [f"{LABELS.get(cell.ablation, cell.ablation)} {_reached(cell)}" for cell in variants]
     return [*([limiting] if limiting else []), f"  {'; '.join(texts)}."]
+
+
+def _caution(variants: Sequence[Ablated]) -> list[Block]:
+    bare = any(cell.trust == "none" for cell in variants)
+    return [Text("No epsilon on this page covers the variants without noise.")] if bare else []
 
 
 def _reached(cell: Ablated) -> str:

@@ -80,4 +80,4 @@ def cell(drawn_arm: Arm, epsilon: float | None) -> str:
     >>> cell(Arm("local"), 4.0), cell(Arm("none"), None)
     ('Local, epsilon 4', 'No noise')
     """
-    return arm(drawn_arm) + ("" if epsilon is None else f", epsilon {words.number(epsilon)}")
+    return arm(drawn_arm) + ("" if epsilon is None else f", epsilon {words.target(epsilon)}")

@@ -38,7 +38,7 @@ class _Panel:
         for cell, gap in self.cells:
             decided = gap.low is not None and gap.high is not None and not gap.low <= 0 <= gap.high
             word = "undecided" if not decided else "better" if gap.points > 0 else "worse"
-            by_verdict[word].append(words.number(cell.epsilon or 0.0))
+            by_verdict[word].append(words.target(cell.epsilon or 0.0))
         parts = [f"{word} at epsilon {words.listed(at)}" for word, at in by_verdict.items() if at]
         return f"{self.name}: {'; '.join(parts)}."
 
@@ -93,7 +93,7 @@ def _lines(panel: _Panel, shown: tuple[float, float]) -> Lines:
         Point(float(place), gap.points, None if gap.low is None or gap.high is None else (gap.low, gap.high))
         for place, (_, gap) in enumerate(panel.cells)
     )
-    ticks = categories([words.number(cell.epsilon or 0.0) for cell, _ in panel.cells])
+    ticks = categories([words.target(cell.epsilon or 0.0) for cell, _ in panel.cells])
     return Lines(
         Axis("epsilon", ticks=ticks, limits=(-0.4, len(points) - 0.6), phrase="points at epsilon {}"),
         Axis("", _points, tick_text=_tick, limits=shown),
@@ -113,7 +113,7 @@ def _table(panels: Sequence[_Panel], document: CompareDocument, epsilon_terms: s
         rows.append(Group(panel.name))
         rows += [
             (
-                words.number(cell.epsilon or 0.0),
+                words.target(cell.epsilon or 0.0),
                 words.accuracy(cell.accuracy.mean),
                 _points(gap.points),
                 "—" if gap.low is None or gap.high is None else f"{_points(gap.low)} to {_points(gap.high)}",

@@ -82,7 +82,7 @@ def _inside(cell: Cell) -> str:
 def _rounds_completed(cells: Sequence[Cell]) -> str:
     """After how many rounds early stopping ended runs, a line for each epsilon; a dash where it did not."""
     lines = [
-        (f"At epsilon {words.number(cell.epsilon)}: " if cell.epsilon else "")
+        (f"At epsilon {words.target(cell.epsilon)}: " if cell.epsilon else "")
         + words.listed(f"{count:,}" for count in cell.rounds_played)
         for cell in cells
         if cell.ended_early
@@ -106,5 +106,5 @@ def _noise(cells: Sequence[Cell]) -> str:
         noise = names.noise(cell.noise, cell.noise_multiplier)
         text = ", ".join(part for part in (names.mechanism(cell.mechanism), noise) if part and part != "—")
         if text:
-            lines.append((f"At epsilon {words.number(cell.epsilon)}: " if cell.epsilon else "") + text)
+            lines.append((f"At epsilon {words.target(cell.epsilon)}: " if cell.epsilon else "") + text)
     return "\n".join(dict.fromkeys(lines)) or "—"

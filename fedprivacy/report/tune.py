@@ -12,7 +12,7 @@ from fedprivacy.report.answers import tune as answer
 from fedprivacy.report.blocks import Items, Page, Section, Table, Text, Value
 from fedprivacy.scenario.tune.grid import words_of
 
-HEAD = ("observer", "the choice, training included", "naive: every candidate told")
+HEAD = ("observer", "the choice, training included", "naive: every candidate released")
 HOW = {
     "public": "Each candidate was trained on one half of the public split and scored on the other, with the "
     "noise in the mean update that the clients' own has; the best was then trained on the clients.",
@@ -23,10 +23,10 @@ HOW = {
     "and which others were run, or how many, is not.",
 }
 NAIVE = {
-    "public": "naive: each candidate trained on the clients once and told.",
-    "exponential": "naive: the clients' scores of each candidate told at the epsilon of the choice, and each "
-    "trained on the clients once and told.",
-    "random-stopping": "naive: each candidate trained on the clients once, and told with its score.",
+    "public": "naive: each candidate trained on the clients once and released.",
+    "exponential": "naive: the clients' scores of each candidate released at the epsilon of the choice, and "
+    "each trained on the clients once and released.",
+    "random-stopping": "naive: each candidate trained on the clients once, and released with its score.",
 }
 NO_TRY = (
     ": the Poisson number of tries was 0, by a chance that is the same whatever anybody's records are. To "

@@ -51,7 +51,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         return []
     first = panels[0].cells[0]
     epsilon_terms = words.terms(first.guarantees)
-    at = f"{words.trust(first.trust)} at epsilon {words.number(first.epsilon)}"
+    at = f"{words.trust(first.trust)} at epsilon {words.target(first.epsilon)}"
     look = looks.LOOKS.get(first.trust, looks.LOOKS["none"])
     shown = looks.accuracy_range([value for panel in panels for value in panel.extents])
     chart = Chart(

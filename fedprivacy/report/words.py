@@ -173,6 +173,15 @@ def epsilon(value: float | None) -> str:
     return NO_GUARANTEE if value is None or not math.isfinite(value) else printed(value)
 
 
+def delta(value: float | None) -> str:
+    """A delta rounded *up* to four significant digits, as an epsilon is.
+
+    >>> delta(1e-5), delta(1.23441e-5), delta(0.0)
+    ('1e-5', '1.235e-5', '0')
+    """
+    return number(None if value is None else float(printed(value)))
+
+
 def seconds(value: float | None) -> str:
     """A duration in words: seconds up to two minutes, minutes above."""
     if value is None or not math.isfinite(value):
@@ -217,8 +226,8 @@ def trust(name: str) -> str:
 
 
 def target(epsilon: float | None) -> str:
-    """The target epsilon of a cell."""
-    return "none" if epsilon is None else number(epsilon)
+    """The target epsilon of a cell, rounded up as every epsilon is."""
+    return "none" if epsilon is None else printed(epsilon)
 
 
 def terms(guarantees: Iterable[Guarantee]) -> str:
@@ -230,10 +239,10 @@ def terms(guarantees: Iterable[Guarantee]) -> str:
     units: dict[tuple[str, str | None], dict[str, None]] = {}
     for g in guarantees:
         if g.holds:
-            units.setdefault((number(g.delta), g.adjacency), {})[str(g.unit)] = None
+            units.setdefault((delta(g.delta), g.adjacency), {})[str(g.unit)] = None
     parts = (
-        f"delta {delta}, unit {listed(group, 'or')}, adjacency {adjacency}"
-        for (delta, adjacency), group in units.items()
+        f"delta {shown}, unit {listed(group, 'or')}, adjacency {adjacency}"
+        for (shown, adjacency), group in units.items()
     )
     return listed(parts, "or")
 

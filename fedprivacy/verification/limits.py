@@ -53,6 +53,9 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
         raise refusal(where, "limits.folder", "leads out of the run's folder", AGAIN)
     path = folder / limits["folder"]
     file = str(path / "run.json")
+    if not (path / "run.json").is_file():
+        what = f"names {limits['folder']}/, which is missing with the runs of the ablations"
+        raise refusal(where, "limits.folder", what, "Copy it back, or remove `limits` from run.json.")
     stored = read_document(path / "run.json")
     check_fields(stored, file)
     if stored["kind"] != "compare":

@@ -86,7 +86,7 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
         for line in observer_lines(run.privacy.guarantees):
             console.print(line)
         console.print(terms_line(run.privacy.guarantees))
-        for line in lines_of_run(run):
+        for line in lines_of_run(run)[:1]:  # the sentence; the variants are on the page
             console.print(line)
         console.print(f"report: {run.path}/report.html")
         return

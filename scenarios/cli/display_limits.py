@@ -11,13 +11,10 @@ if TYPE_CHECKING:
 
 def lines_of_run(run: RunDocument) -> list[str]:
     """Returns what limits a run, and its ablations; nothing where they were not trained."""
-    from fedprivacy.documents.comparison import Ablated, Cell
-    from fedprivacy.report.limits import lines
+    from fedprivacy.report.limits import cells_of, lines
 
-    if run.limits is None or run.limits.planned is None:
-        return []
-    planned, variants = run.limits.planned, [Ablated.model_validate(cell) for cell in run.limits.variants]
-    return lines(run.limits.limiting, variants, Cell.model_validate(planned))
+    planned, variants = cells_of(run)
+    return [] if run.limits is None else lines(run.limits.limiting, variants, planned)
 
 
 def lines_of_comparison(comparison: CompareDocument) -> list[str]:

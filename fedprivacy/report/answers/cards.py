@@ -72,7 +72,7 @@ def against(cells: Sequence[Protected]) -> str:
     protected = list(dict.fromkeys(g.observer for g in held))
     others = [name for name in _observers(cells) if name not in protected]
     text = f"epsilon {'' if same else 'at most '}{words.epsilon(largest)} against "
-    text += "everyone" if len(protected) > 2 and not others else _who(protected)
+    text += _who(protected)
     return text + (f", no guarantee against {_who(others)}" if others else "")
 
 
@@ -99,7 +99,7 @@ def learned(cells: Sequence[Protected], measured: Sequence[Entry] = ()) -> Card:
         note = _epsilon(g) if several else f"{_epsilon(g)}: {_who(list(alike))}"
         lines.append(Entry(words.capital(certainty.phrase(g)), note, certainty.level(certainty.of(g))))
     if bare:
-        who = "where there is no guarantee" if several else _who(_observers_of(bare))
+        who = "where there is no guarantee" if several else f"to {_who(_observers_of(bare))}"
         lines.append(Entry("Possibly everything", who, "none"))
     changes = dict.fromkeys(words.change(g.adjacency, g.unit) for g in held)
     note = (

@@ -34,6 +34,9 @@ def of_comparison(document: CompareDocument, cells: Sequence[Protected]) -> Answ
         cards.learned(cells),
     ]
     if not private:
+        if document.lacks_accuracy:
+            known = "The accuracies are operator-only."
+            return cards.answer(known, "—", f"accuracy on {on}", cells, shown)
         known = "No cell has a result." if base is None else "No cell with privacy has a result."
         return cards.answer(known, words.accuracy(base), f"accuracy without noise, on {on}", cells, shown)
     strictest = min(private)

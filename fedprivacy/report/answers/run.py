@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedprivacy.documents.run import RunDocument
-from fedprivacy.report import words
+from fedprivacy.report import limits, words
 from fedprivacy.report.answers import cards
 from fedprivacy.report.blocks import Answer, Entry
 from fedprivacy.report.protection import Protected
@@ -37,8 +37,25 @@ def of_run(document: RunDocument, cells: Sequence[Protected]) -> Answer:
         f"accuracy on {on}, after {rounds}",
         cells,
         [
-            cards.cost([line], WITHOUT if private else NO_NOISE),
+            cards.cost([line, *_without_noise(document)], _cost_note(document, private)),
             cards.protected(cells),
             cards.learned(cells),
         ],
     )
+
+
+def _without_noise(document: RunDocument) -> list[Entry]:
+    """The accuracy of the same training without its noise, where ablations measured it."""
+    planned, variants = limits.cells_of(document)
+    clipped = next((cell.accuracy.mean for cell in variants if cell.ablation == "no-noise"), None)
+    if planned is None or clipped is None:
+        return []
+    seeds = words.counted(len(planned.accuracies), "seed")
+    seeds = f"against {words.accuracy(planned.accuracy.mean)} as planned, means of {seeds}"
+    return [Entry(f"Without noise: {words.accuracy(clipped)}", seeds)]
+
+
+def _cost_note(document: RunDocument, private: bool) -> str:
+    if not private:
+        return NO_NOISE
+    return "" if _without_noise(document) else WITHOUT

@@ -53,7 +53,7 @@ def terms(document: ReplayDocument) -> str:
     private = [attack for attack in document.attacks if attack.epsilon is not None]
     guarantees = [attack.guarantee for attack in private if attack.guarantee is not None]
     each = dict.fromkeys(
-        f"delta {words.number(g.delta)}, unit {g.unit}, adjacency {g.adjacency}"
+        f"delta {words.delta(g.delta)}, unit {g.unit}, adjacency {g.adjacency}"
         for g in guarantees
         if None not in (g.delta, g.unit, g.adjacency)
     )

@@ -35,7 +35,7 @@ def axis(places: Mapping[Level, float], *, named: bool = True) -> tuple[Axis, tu
     meant = ", ".join(": ".join(BARE[level]) for level in bare)
     label = f"Epsilon, logarithmic ({meant})" if bare else "Epsilon, logarithmic"
     ticks = {
-        place: words.number(level) if isinstance(level, float) else BARE[level][0]
+        place: words.target(level) if isinstance(level, float) else BARE[level][0]
         for level, place in places.items()
     }
     drawn = Axis(

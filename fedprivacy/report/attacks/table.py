@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.attacks.assessment import down
 from fedprivacy.documents.attack import Attack, Measure
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
@@ -196,7 +197,7 @@ def _empirical(attack: Attack) -> str:
         else f"; so many guesses can prove at most {words.number(empirical.ceiling)}"
     )
     by = f" ({empirical.method})" if empirical.method else ""
-    return f"At least {words.number(empirical.epsilon)}{sure}{most}{by}."
+    return f"At least {down(empirical.epsilon)}{sure}{most}{by}."
 
 
 def _classes(document: ReplayDocument, attack: Attack) -> Table | Text:

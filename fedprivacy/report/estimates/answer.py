@@ -26,7 +26,7 @@ def of_estimates(document: EstimatesDocument, cells: Sequence[Protected]) -> Ans
         shown = [cards.cost([Entry("No loss was measured")]), *rest]
         return cards.answer("No estimate was made.", "—", "no loss", cells, shown)
     best, worst = ranked[0], ranked[-1]
-    at = f"epsilon {words.number(best.epsilon)} and {best.records:,} records"
+    at = f"epsilon {words.target(best.epsilon)} and {best.records:,} records"
     value = words.number(_excess(best), 3)
     lines = [
         Entry(f"{cards.brief(cell.approach)}: {words.number(_excess(cell), 3)}") for cell in ranked[:SHOWN]

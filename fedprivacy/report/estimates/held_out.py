@@ -11,7 +11,13 @@ from fedprivacy.report.blocks import Details, Entry, Section, Table, Value
 def section(document: EstimatesDocument) -> list[Section]:
     """RMSE and R2 of every cell; no section without test records, or where classes are fitted."""
     rows = [
-        (cell.approach, f"{cell.records:,}", f"{cell.epsilon:g}", _figure(errors.rmse), _figure(errors.r2))
+        (
+            cell.approach,
+            f"{cell.records:,}",
+            words.target(cell.epsilon),
+            _figure(errors.rmse),
+            _figure(errors.r2),
+        )
         for cell in document.fitted_cells
         if (errors := cell.held_out) is not None
     ]

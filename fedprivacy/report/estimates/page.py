@@ -105,7 +105,7 @@ def _pictures(document: EstimatesDocument) -> list[Picture]:
     head = ("Approach", "Records", "Epsilon", "Mean excess", "95 %", "Bound")
     rows = [
         (
-            cell.approach, f"{cell.records:,}", words.number(cell.epsilon), words.number(cell.excess.mean, 3),
+            cell.approach, f"{cell.records:,}", words.target(cell.epsilon), words.number(cell.excess.mean, 3),
             _interval(cell.excess.interval), _bound(cell),
         )
         for cell in document.fitted_cells
@@ -187,7 +187,7 @@ def _coefficients(document: EstimatesDocument) -> list[Block | Details]:
             if cell.records != most:
                 continue
             rows += [
-                (cell.approach, f"{cell.epsilon:g}", words.number(c.mean), _interval(c.interval))
+                (cell.approach, words.target(cell.epsilon), words.number(c.mean), _interval(c.interval))
                 for c in cell.theta
                 if c.name == name
             ]
@@ -205,7 +205,7 @@ def _losses(document: EstimatesDocument) -> list[Block | Details]:
         (
             cell.approach,
             f"{cell.records:,}",
-            f"{cell.epsilon:g}",
+            words.target(cell.epsilon),
             f"{cell.delta:g}" if cell.delta is not None else "—",
             words.number(cell.excess.mean, 3),
             _bound(cell),
@@ -225,7 +225,7 @@ def _losses(document: EstimatesDocument) -> list[Block | Details]:
 
 def _refused(document: EstimatesDocument) -> list[Section]:
     rows = [
-        (cell.approach, f"{cell.records:,}", f"{cell.epsilon:g}", cell.refused)
+        (cell.approach, f"{cell.records:,}", words.target(cell.epsilon), cell.refused)
         for cell in document.cells
         if cell.refused is not None
     ]

@@ -39,7 +39,7 @@ def of_comparison(document: StatisticsComparison) -> list[Section]:
     others = spaced(document.epsilons[:-1], OTHERS)
     blocks += [
         Details(
-            f"The answers at epsilon {words.number(cell)}",
+            f"The answers at epsilon {words.target(cell)}",
             [_table(document, group, cell) for group in groups],
         )
         for cell in others
@@ -134,7 +134,7 @@ def _where(document: StatisticsComparison, epsilon: float | None) -> str:
     if epsilon is None or not epsilon_terms:
         return clients
     return (
-        f"{clients}, at epsilon {words.number(epsilon)} ({epsilon_terms}, against the observers named above)"
+        f"{clients}, at epsilon {words.target(epsilon)} ({epsilon_terms}, against the observers named above)"
     )
 
 

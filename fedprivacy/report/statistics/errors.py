@@ -123,7 +123,7 @@ def _panel(document: StatisticsComparison, query: Repeats) -> Lines | None:
             look = looks_of_arms[arm] if epsilon == epsilons[0] else next(rest)
             cells = document.of(arm, epsilon=epsilon)
             points = [_point(document, cell, query.name, cell.clients) for cell in cells]
-            label = f"{names.arm(arm)}, epsilon {words.number(epsilon)}"
+            label = f"{names.arm(arm)}, epsilon {words.target(epsilon)}"
             label += _fitted(document, arm, query, epsilon)
             series.append(Series(look, label, tuple(p for p in points if p)))
     drawn = tuple(line for line in series if line.points)

@@ -99,6 +99,6 @@ def _mechanisms(document: StatisticsComparison, arm: Arm, name: str) -> tuple[st
         if query is None:
             continue
         does = does or figures.DOES.get((arm.trust, query.mechanism or ""))
-        at = f"At epsilon {words.number(cell.epsilon)}: " if cell.epsilon else ""
+        at = f"At epsilon {words.target(cell.epsilon)}: " if cell.epsilon else ""
         lines.append(at + figures.noise(query))
     return words.capital(does or "—"), "\n".join(dict.fromkeys(lines)) or "—"

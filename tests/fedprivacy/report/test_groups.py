@@ -161,7 +161,7 @@ def comparison() -> dict[str, Any]:
                     {"group": "f", "records": 90, "accuracy": seeds(0.9), "gap": seeds(0.0), "few": False},
                     {
                         "group": "m",
-                        "records": 80,
+                        "records": 800,
                         "accuracy": seeds(0.9 - shift),
                         "gap": seeds(shift),
                         "few": False,
@@ -190,8 +190,8 @@ def test_a_comparison_shows_each_arm_at_its_largest_epsilon_and_all_cells_folded
     read = CompareDocument.model_validate(comparison())
     [section] = groups.of_comparison(read)
     assert prose(section) == (
-        "No noise: served worst: sex m, 85.0 % of 80 records, 5.0 points below the best group. Central, "
-        "epsilon 8: served worst: sex m, 80.0 % of 80 records, 10.0 points below the best group."
+        "No noise: served worst: sex m, 85.0 % of 800 records, 5.0 points below the best group. Central, "
+        "epsilon 8: served worst: sex m, 80.0 % of 800 records, 10.0 points below the best group."
     )
     [picture] = pictures(section)
     check_layout(picture.drawing)

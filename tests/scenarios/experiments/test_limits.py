@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fedprivacy.errors import InputError, ScenarioError
@@ -147,3 +148,41 @@ def test_a_comparison_of_an_earlier_version_has_no_baselines(tmp_path: Path) -> 
     table = "compare={trusts=['central'], epsilons=[100.0], seeds=[1], baselines=false}"
     document = compare(Scenario.from_text(PLANTED, overrides=[table]), tmp_path, workers=1)
     assert "baselines" not in document
+
+
+@pytest.mark.parametrize("weighting", ["records", "clients"])
+def test_without_noise_a_run_of_records_is_the_planned_run_at_a_huge_epsilon(
+    weighting: str, tmp_path: Path
+) -> None:
+    """Clients that weigh by their records do so without noise too, or noise and weights would be confused."""
+    stream = np.random.default_rng(0)
+    x = stream.normal(size=(400, 4)).astype(np.float32)
+    users = np.repeat([0, 1, 2], [300, 70, 30])
+    y = ((x[:, 0] > 0) ^ (users == 0)).astype(np.int64)  # the largest client contradicts the others
+    np.savez(tmp_path / "a.npz", x_train=x, y_train=y, user_train=users, x_test=x[300:], y_test=y[300:])
+    text = f"""
+        name = "weighted"
+        [data]
+        name = "npz"
+        path = "{tmp_path / "a.npz"}"
+        partition = "by-user"
+        [model]
+        name = "logistic"
+        [training]
+        learning_rate = 0.5
+        batch_size = "all"
+        epochs = 5
+        weighting = "{weighting}"
+        [server]
+        rounds = 3
+        [sampling]
+        name = "all"
+        [privacy]
+        unit = "example"
+        adjacency = "replace-one"
+        clipping_norm = 1.0
+    """
+    noisy = f'{text}trust = "local"\nmax_participations = 3\nepsilon = 1e6\ndelta = 1e-5'
+    planned = run(Scenario.from_text(noisy), tmp_path / "noisy")
+    free = run(Scenario.from_text(f'{text}trust = "none"'), tmp_path / "free")
+    assert free["final"]["loss"] == pytest.approx(planned["final"]["loss"], rel=0.02)
