@@ -61,6 +61,7 @@ def standing_alone(svg: str, colours: dict[str, str], caption: str = "") -> str:
         AssertionError: if it states no size.
     """
     svg = re.sub(r"var\((--[a-z-]+)\)", lambda variable: colours[variable[1]], svg)
+    svg = re.sub(r'<g class="spot".*?</g>', "", svg, flags=re.DOTALL)  # values on hover need the page's style
     svg = re.sub(r"<!--.*?-->|\n(?=\n)", "", svg, flags=re.DOTALL)
     size = re.search(r'viewBox="0 0 (\S+) ([^"]+)"', svg)
     assert size is not None, svg[:200]

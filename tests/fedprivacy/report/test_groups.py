@@ -158,7 +158,7 @@ def comparison() -> dict[str, Any]:
                 "column": "sex",
                 "edges": [],
                 "groups": [
-                    {"group": "f", "records": 90, "accuracy": seeds(0.9), "gap": seeds(0.0), "few": False},
+                    {"group": "f", "records": 900, "accuracy": seeds(0.9), "gap": seeds(0.0), "few": False},
                     {
                         "group": "m",
                         "records": 800,
