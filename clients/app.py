@@ -18,9 +18,9 @@ from clients.fleet import Budgets, Fleet
 from clients.node import NodeClients, Residents, clients_of_node
 from clients.owner import is_pinned
 from clients.participation_ledger import StoredBudgets, answered, keep_answered
-from clients.request_handler import answer
 from clients.request_validation import vet, vet_query
 from clients.statistics import Answered, Respondents
+from clients.training_handler import answer
 from clients.worker_pool import WorkerPool
 from fedprivacy.erm.protocol import SiloRequest
 from fedprivacy.errors import Refusal

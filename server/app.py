@@ -22,8 +22,8 @@ from torch import nn
 
 from fedprivacy.erm.study.people import records, study_streams
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.guarantees.deployment import Stated
 from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.guarantees.remote_nodes import Stated
 from fedprivacy.mechanisms.banded import CorrelatedNoise
 from fedprivacy.messages.faults import Faults
 from fedprivacy.models.by_name import evaluate, flat_weights

@@ -15,7 +15,7 @@ from fedprivacy.erm.study.document import OnCell, study
 from fedprivacy.erm.study.lots import Lot, SiloReplies, SiloStudy
 from fedprivacy.erm.study.people import Records
 from fedprivacy.errors import FedPrivacyError
-from fedprivacy.guarantees.deployment import Stated
+from fedprivacy.guarantees.remote_nodes import Stated
 from fedprivacy.messages.faults import REASON
 from fedprivacy.messages.protocol import parts_of
 from fedprivacy.randomness.streams import Streams

@@ -20,9 +20,9 @@ from pydantic import Field
 from fedprivacy.accounting.events import to_json
 from fedprivacy.errors import RunError
 from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
-from fedprivacy.guarantees.deployment import SIMULATION, Stated
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.per_client import client_events, spread
+from fedprivacy.guarantees.remote_nodes import SIMULATION, Stated
 from fedprivacy.io.tensor_file import stored_array
 from fedprivacy.io.validation import Fields, check
 from fedprivacy.mechanisms.gaussian import Gaussian

@@ -18,9 +18,9 @@ from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.documents.run import Final, Round, RunDocument
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.charge import COMPLETED, charged
-from fedprivacy.guarantees.deployment import SIMULATION, Stated
 from fedprivacy.guarantees.ledger import Ledger, broke_off, has_broken_off
 from fedprivacy.guarantees.per_client import per_client
+from fedprivacy.guarantees.remote_nodes import SIMULATION, Stated
 from fedprivacy.guarantees.statement import completed, guarantees
 from fedprivacy.io import bounded_json
 from fedprivacy.io.environment import peak_memory_mb, versions

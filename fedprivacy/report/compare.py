@@ -36,7 +36,7 @@ from fedprivacy.report.blocks import (
     Text,
     Value,
 )
-from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series, looks
+from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series, accuracy_range, looks
 from fedprivacy.report.charts.axis import at_data, percent
 from fedprivacy.report.wording import TRAINING
 
@@ -145,7 +145,7 @@ def _picture(document: CompareDocument) -> Picture | None:
         return None
     intervals = [p.interval for line in series for p in line.points] + [level.interval for level in levels]
     bars = any(intervals)
-    shown = looks.accuracy_range([*values, *(end for ends in intervals for end in ends or ())])
+    shown = accuracy_range([*values, *(end for ends in intervals for end in ends or ())])
     epsilon_terms = words.terms(document.guarantees())
     measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, {document.averaged}"
     measured += "." if bars else ", without intervals."

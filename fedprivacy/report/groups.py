@@ -14,7 +14,7 @@ from fedprivacy.documents.quality import FEW, ColumnGroups, GroupAccuracy
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.report import held_out_users, names, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Section, Table, Text, Value
-from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series, looks
+from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series, accuracy_range, looks
 from fedprivacy.report.charts.axis import percent
 from fedprivacy.report.charts.looks import Look
 
@@ -203,7 +203,7 @@ def _panel(models: Sequence[Model]) -> Dots:
         Series(model.look, model.label, tuple(points[at])) for at, model in enumerate(models) if points[at]
     )
     shown = [value for each in series for p in each.points for value in (p.x, *(p.interval or ()))]
-    limits = looks.accuracy_range(shown) if shown else (0.0, 1.0)
+    limits = accuracy_range(shown) if shown else (0.0, 1.0)
     x = Axis("Accuracy within the group", words.accuracy, tick_text=percent, limits=limits)
     return Dots(x, tuple(rows), series, values=len(series) == 1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedprivacy.report import svg, words
-from fedprivacy.report.charts import Axis, Lines, Point, Reference, Series, looks
+from fedprivacy.report.charts import Axis, Lines, Point, Reference, Series, accuracy_range
 from fedprivacy.report.charts.axis import percent
 from fedprivacy.report.charts.looks import Look
 
@@ -49,7 +49,7 @@ def rounds(last: int) -> Axis:
 
 def accuracy(label: str, values: Sequence[float], limits: tuple[float, float] | None = None) -> Axis:
     """The axis of accuracies: all of it, unless they lie close together or its ends are known."""
-    return Axis(label, words.accuracy, tick_text=percent, limits=limits or looks.accuracy_range(values))
+    return Axis(label, words.accuracy, tick_text=percent, limits=limits or accuracy_range(values))
 
 
 def points(values: Values) -> tuple[Point, ...]:

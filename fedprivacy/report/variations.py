@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fedprivacy.documents.comparison import CompareDocument, Variation
 from fedprivacy.report import common, names, words
 from fedprivacy.report.blocks import Section, Table, Text
-from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
+from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, accuracy_range, looks
 from fedprivacy.report.charts.axis import categories, percent
 from fedprivacy.report.charts.looks import Look
 
@@ -53,7 +53,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     epsilon_terms = words.terms(first.guarantees)
     at = f"{words.trust(first.trust)} at epsilon {words.target(first.epsilon)}"
     look = looks.LOOKS.get(first.trust, looks.LOOKS["none"])
-    shown = looks.accuracy_range([value for panel in panels for value in panel.extents])
+    shown = accuracy_range([value for panel in panels for value in panel.extents])
     chart = Chart(
         "varied",
         "Charts of accuracy by the value of a setting, one for each setting",

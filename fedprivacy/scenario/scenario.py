@@ -11,8 +11,9 @@ import tomli_w
 from pydantic import model_validator
 
 from fedprivacy.errors import Finding
-from fedprivacy.scenario import ablations, cells, reading, validation, variations
+from fedprivacy.scenario import cells, limit_ablations, reading, validation, variations
 from fedprivacy.scenario.changes import Tables
+from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.findings import Places, refuse
 from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
 from fedprivacy.scenario.model import Model
@@ -29,7 +30,6 @@ from fedprivacy.scenario.sections import (
 )
 from fedprivacy.scenario.training import Training
 from fedprivacy.scenario.validation import Inspection
-from fedprivacy.scenario.values import Values
 
 
 class BaseScenario(Head):
@@ -163,7 +163,7 @@ class Scenario(BaseScenario):
         between = [
             *cells.inspect_cells(tables, whole),
             *variations.inspect_variations(tables, whole),
-            *ablations.inspect_ablations(tables, whole),
+            *limit_ablations.inspect_ablations(tables, whole),
         ]
         return Inspection(whole.parts, whole.findings + between)
 
@@ -251,7 +251,7 @@ class Scenario(BaseScenario):
         return Scenario.from_tables(tables, f"{variation.name} = {variation.value}")
 
     def ablated(self, corner: cells.Corner, seed: int) -> Scenario:
-        """The scenario with one possible limit removed (`ablations`), with the default `[compare]`.
+        """The scenario with one possible limit removed (`limit_ablations`), with the default `[compare]`.
 
         Args:
             corner: The cell of the ablation.
@@ -260,5 +260,5 @@ class Scenario(BaseScenario):
         Raises:
             ScenarioError: The scenario cannot have it.
         """
-        tables = ablations.ablated(self.tables(), corner, self.privacy.epsilon, seed)
+        tables = limit_ablations.ablated(self.tables(), corner, self.privacy.epsilon, seed)
         return Scenario.from_tables(tables, f'limits "{corner.ablation}"')

@@ -14,11 +14,11 @@ from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario import changes
 from fedprivacy.scenario.base import MAX_SEED, Section
 from fedprivacy.scenario.changes import Tables
+from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.findings import no_section
 from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
 from fedprivacy.scenario.rules import training
 from fedprivacy.scenario.sections import NAME
-from fedprivacy.scenario.values import Values
 from fedprivacy.scenario.words import explain, meant, missing, unknown_key, wrong_name
 
 _NAME = re.compile(NAME)

@@ -9,8 +9,8 @@ import dp_accounting
 
 from fedprivacy.accounting.events import to_json
 from fedprivacy.guarantees.assumptions import Assumption, TrainingAssumption
-from fedprivacy.guarantees.deployment import SIMULATION, Stated
 from fedprivacy.guarantees.observers import OBSERVERS
+from fedprivacy.guarantees.remote_nodes import SIMULATION, Stated
 from fedprivacy.statistics.assumptions import StatisticsAssumption
 from fedprivacy.statistics.plan import StatisticsPlan
 

@@ -11,7 +11,7 @@ from fedprivacy.documents.envelope import Performance
 from fedprivacy.documents.guarantee import Terms
 from fedprivacy.documents.statistics import StatisticsDocument, StatisticsPrivacy
 from fedprivacy.guarantees.charge import charged
-from fedprivacy.guarantees.deployment import SIMULATION, Stated
+from fedprivacy.guarantees.remote_nodes import SIMULATION, Stated
 from fedprivacy.guarantees.statement import completed, guarantees
 from fedprivacy.io.environment import versions
 from fedprivacy.records.run_directory import RunDirectory

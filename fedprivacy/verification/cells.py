@@ -24,8 +24,8 @@ from fedprivacy.records.seed_statistics import (
     weakest,
 )
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.ablations import corners_of
 from fedprivacy.scenario.cells import Corner, corners, options
+from fedprivacy.scenario.limit_ablations import corners_of
 from fedprivacy.scenario.sections import Privacy
 from fedprivacy.scenario.variations import Variation, variations
 from fedprivacy.training.early_stopping import words_of_runs

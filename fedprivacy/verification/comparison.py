@@ -11,8 +11,8 @@ from fedprivacy.documents.kinds import check_fields
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_directory import read_document
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.ablations import ablated
 from fedprivacy.scenario.cells import cell as cell_tables
+from fedprivacy.scenario.limit_ablations import ablated
 from fedprivacy.scenario.variations import varied
 from fedprivacy.verification import run
 from fedprivacy.verification.cells import Cell, closing, places, results

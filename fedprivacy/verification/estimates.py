@@ -14,7 +14,7 @@ from fedprivacy.erm.study.approaches import Cell, cells_of, silos_of
 from fedprivacy.erm.study.claims import cell_claims, length
 from fedprivacy.erm.study.document import SIMULATED, drawn_cell, frame_of, summary_of, surface_claims
 from fedprivacy.erm.study.people import units_of
-from fedprivacy.guarantees.deployment import Stated, possible
+from fedprivacy.guarantees.remote_nodes import Stated, possible
 from fedprivacy.scenario.erm import ErmScenario, rules
 from fedprivacy.scenario.erm.sections import NpzRecords
 from fedprivacy.verification.differences import refusal, refuse_length

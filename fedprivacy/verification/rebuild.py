@@ -13,9 +13,9 @@ from typing import Any
 
 from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.guarantees.charge import COMPLETED, charged
-from fedprivacy.guarantees.deployment import possible
 from fedprivacy.guarantees.ledger import Ledger, has_broken_off
 from fedprivacy.guarantees.per_client import group_of
+from fedprivacy.guarantees.remote_nodes import possible
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.data import FileData

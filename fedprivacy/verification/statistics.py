@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.guarantees.deployment import Stated, possible
+from fedprivacy.guarantees.remote_nodes import Stated, possible
 from fedprivacy.scenario.statistics import Statistics, rules
 from fedprivacy.scenario.statistics.data import NpzTable
 from fedprivacy.statistics.cells import Corner, claims_of_cell, closing, corners_of

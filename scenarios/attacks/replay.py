@@ -29,10 +29,10 @@ from scenarios.attacks.participation_budget import open_account
 from scenarios.attacks.result_document import ArmResult, results
 from scenarios.attacks.scoring import from_json
 from scenarios.attacks.target_run import TargetRun, is_trained, run_branch, stored_run, train
-from scenarios.jobs.job import StoredJob, Work, open_job
+from scenarios.jobs.cell_store import CellTask
 from scenarios.jobs.outcome import JobOutcome
 from scenarios.jobs.process_pool import spread
-from scenarios.jobs.store import Job
+from scenarios.jobs.stored_job import StoredJob, Work, open_job
 
 OnAttack = Callable[[str, int, int], None]
 
@@ -92,16 +92,16 @@ def replay(
         for run in targets if stored is None else ():
             open_account(directory.path / run.folder)
 
-    with open_job(work, out, resume=resume, command=command, prepare=prepare) as task:
-        if task.finished is not None:
-            return task.finished
+    with open_job(work, out, resume=resume, command=command, prepare=prepare) as job:
+        if job.finished is not None:
+            return job.finished
         if stored is None:
-            targets = [replace(run, folder=task.path / run.folder) for run in targets]
-        return _work(task, scenario, targets, stored is None, workers, report, on_attack)
+            targets = [replace(run, folder=job.path / run.folder) for run in targets]
+        return _work(job, scenario, targets, stored is None, workers, report, on_attack)
 
 
 def _work(
-    task: StoredJob,
+    job: StoredJob,
     scenario: AttackScenario,
     targets: list[TargetRun],
     training: bool,
@@ -112,7 +112,7 @@ def _work(
     """Runs the unfinished trainings and attacks, and closes the replay."""
     results_so_far: ArmResult = {}
     trained: Trained = {}
-    job_outcome = JobOutcome(task.path, task.again)
+    job_outcome = JobOutcome(job.path, job.again)
     try:
         with job_outcome:
             untrained = [run for run in targets if not is_trained(run)] if training else []
@@ -122,8 +122,8 @@ def _work(
             for number, _ in spread(train, todo, min(workers, max(1, len(todo)))):
                 steps.done(f"trained {untrained[number].label}")
             if scenario.arms:
-                _measure_all(task, targets, workers, trained)
-            _attack_all(task, targets, workers, results_so_far, steps)
+                _measure_all(job, targets, workers, trained)
+            _attack_all(job, targets, workers, results_so_far, steps)
     finally:
         runs = [run.plan for run in targets if run.scenario.seed == scenario.seed]
         outcome = results(
@@ -135,19 +135,19 @@ def _work(
         )
         document = ReplayDocument.new(
             name=scenario.name,
-            path=str(task.path),
+            path=str(job.path),
             status=job_outcome.status,
             error=job_outcome.error,
-            command=task.command,
-            started=task.started,
+            command=job.command,
+            started=job.started,
             versions=versions(scenario.training.trainer),
             scenario=scenario.tables(),
             **{**outcome, "notes": [*outcome["notes"], *under_way(job_outcome.status)]},
-            performance=Performance.of_process(task.seconds),
+            performance=Performance.of_process(job.seconds),
         ).to_json()
-        task.directory.write_document(document)
+        job.directory.write_document(document)
         if report:
-            write_report(document, task.path)
+            write_report(document, job.path)
     return document
 
 
@@ -172,10 +172,10 @@ class Steps:
             self.tell(label, self.number, self.total)
 
 
-def _measure_all(task: StoredJob, targets: list[TargetRun], workers: int, trained: Trained) -> None:
+def _measure_all(job: StoredJob, targets: list[TargetRun], workers: int, trained: Trained) -> None:
     """Measures every trained run that has not been, and puts how good it is into `trained`."""
-    jobs: list[Job] = [(f"accuracy, {run.label}, variant {run.variant}", (run,)) for run in targets]
-    for number, measured in task.cells.play(measure, accuracy, jobs, min(workers, len(jobs))):
+    tasks: list[CellTask] = [(f"accuracy, {run.label}, variant {run.variant}", (run,)) for run in targets]
+    for number, measured in job.cells.complete(measure, accuracy, tasks, min(workers, len(tasks))):
         trained[targets[number].variant, targets[number].scenario.seed] = measured
 
 
@@ -191,17 +191,17 @@ def _started_runs(targets: list[TargetRun], results_so_far: ArmResult) -> dict[t
 
 
 def _attack_all(
-    task: StoredJob, targets: list[TargetRun], workers: int, results_so_far: ArmResult, steps: Steps
+    job: StoredJob, targets: list[TargetRun], workers: int, results_so_far: ArmResult, steps: Steps
 ) -> None:
     """Runs every branch that has not run yet, and puts its results into `played`."""
     wanted = [(run, branch, spent) for run in targets for branch, spent in run.spend()]
     # The longest first: else the last to be begun may keep one process busy alone.
-    wanted.sort(key=lambda job: -job[0].work(job[1]))
-    jobs: list[Job] = [
+    wanted.sort(key=lambda pair: -pair[0].work(pair[1]))
+    tasks: list[CellTask] = [
         (f"{', '.join(branch.names)}, {run.label}, variant {run.variant}", (run, branch, spent))
         for run, branch, spent in wanted
     ]
-    for number, result in task.cells.play(run_branch, from_json, jobs, min(workers, max(1, len(jobs)))):
+    for number, result in job.cells.complete(run_branch, from_json, tasks, min(workers, max(1, len(tasks)))):
         run, branch, _ = wanted[number]
         for name, score in result.items():
             results_so_far[run.variant, run.scenario.seed, name] = score

@@ -34,9 +34,9 @@ from fedprivacy.training.trainers import trainer_of
 from fedprivacy.verification import cells as records
 from fedprivacy.verification import run as run_record
 from fedprivacy.verification.cells import closing, places, results
-from scenarios.jobs.job import StoredJob, Work, open_job
+from scenarios.jobs.cell_store import CellTask
 from scenarios.jobs.outcome import JobOutcome
-from scenarios.jobs.store import Job
+from scenarios.jobs.stored_job import StoredJob, Work, open_job
 from scenarios.runner import resume as resume_run
 from scenarios.runner import run
 
@@ -129,14 +129,14 @@ def compare(
         data=run_streams(scenario, people, model.code).run,
         code=bool(model.code),
     )
-    with open_job(work, out, resume=resume, command=command) as task:
-        if task.finished is not None:
-            return task.finished
-        return _work(task, scenario, cells, people, workers, allow_code, on_run)
+    with open_job(work, out, resume=resume, command=command) as job:
+        if job.finished is not None:
+            return job.finished
+        return _work(job, scenario, cells, people, workers, allow_code, on_run)
 
 
 def _work(
-    task: StoredJob,
+    job: StoredJob,
     scenario: Scenario,
     cells: list[Cell],
     people: Population,
@@ -145,33 +145,33 @@ def _work(
     on_run: OnRun | None,
 ) -> dict[str, Any]:
     """Runs the cells that have not finished, and closes the comparison."""
-    job_outcome = JobOutcome(task.path, task.again)
+    job_outcome = JobOutcome(job.path, job.again)
     try:
         with job_outcome:
-            _run_all(cells, task, workers, allow_code, on_run)
+            _run_all(cells, job, workers, allow_code, on_run)
     finally:
-        _close_broken_runs(task.path, job_outcome.status)
+        _close_broken_runs(job.path, job_outcome.status)
         document = CompareDocument.new(
             name=scenario.name,
-            path=str(task.path),
+            path=str(job.path),
             status=job_outcome.status,
             error=job_outcome.error,
-            command=task.command,
-            started=task.started,
+            command=job.command,
+            started=job.started,
             versions=versions(scenario.training.trainer),
             scenario=scenario.tables(),
-            scenario_digest=scenario_digest(task.directory),
-            **results(cells, task.path),
+            scenario_digest=scenario_digest(job.directory),
+            **results(cells, job.path),
             **closing(
                 scenario,
                 cells,
                 job_outcome.status,
                 tested=people.tests_clients(scenario.evaluation.on),
             ),
-            performance=performance(cells, task.seconds),
+            performance=performance(cells, job.seconds),
         ).to_json()
-        task.directory.write_document(document)
-        write_report(document, task.path)
+        job.directory.write_document(document)
+        write_report(document, job.path)
     return document
 
 
@@ -200,23 +200,21 @@ def performance(cells: list[Cell], seconds: float) -> Performance:
     )
 
 
-def _run_all(
-    cells: list[Cell], task: StoredJob, workers: int, allow_code: bool, on_run: OnRun | None
-) -> None:
+def _run_all(cells: list[Cell], job: StoredJob, workers: int, allow_code: bool, on_run: OnRun | None) -> None:
     """Runs every seed of every cell that has not finished, `workers` at a time."""
     wanted = [(number, seed) for number, cell in enumerate(cells) for seed in cell.scenarios]
-    jobs: list[Job] = []
+    tasks: list[CellTask] = []
     for number, seed in wanted:
         cell = cells[number]
         key = f"{cell.label}, seed {seed}, cell {number}"
-        out, written = task.path / cell.label, task.cells.has(key)
-        jobs.append((key, (cell.scenarios[seed], cell.plan, out, task.path, allow_code, written)))
-    finished = task.cells.play(_run, partial(_document_of, task.path), jobs, min(workers, len(jobs)))
+        out, written = job.path / cell.label, job.cells.has(key)
+        tasks.append((key, (cell.scenarios[seed], cell.plan, out, job.path, allow_code, written)))
+    finished = job.cells.complete(_run, partial(_document_of, job.path), tasks, min(workers, len(tasks)))
     for done, (at, document) in enumerate(finished, 1):
         number, seed = wanted[at]
         cells[number].runs[seed] = document
         if on_run:
-            on_run(cells[number].label, done, len(jobs))
+            on_run(cells[number].label, done, len(tasks))
 
 
 def _run(

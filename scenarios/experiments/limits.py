@@ -10,8 +10,8 @@ from fedprivacy.errors import InputError
 from fedprivacy.records.ownership import take_up_run
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.ablations import applicable
 from fedprivacy.scenario.base import MAX_SEED
+from fedprivacy.scenario.limit_ablations import applicable
 from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.verification.limits import fields_of
 from scenarios.engines.launch import REMOTE

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from clients.app import make_app
 from clients.fleet import Fleet
-from clients.request_handler import answer
+from clients.training_handler import answer
 from fedprivacy.attacks.canaries import draw_canaries
 from fedprivacy.attacks.neighbours import (
     Neighbours,

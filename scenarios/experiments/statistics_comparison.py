@@ -18,11 +18,11 @@ from fedprivacy.statistics.cells import Corner, claims_of_cell, closing, corners
 from fedprivacy.statistics.comparison import brief, summary
 from fedprivacy.statistics.plan import plan_of
 from scenarios.experiments.statistics_run import play
-from scenarios.jobs.job import StoredJob, Work, open_job
+from scenarios.jobs.cell_store import CellTask
 from scenarios.jobs.outcome import JobOutcome
-from scenarios.jobs.store import Job
+from scenarios.jobs.stored_job import StoredJob, Work, open_job
 
-BATCH = 10  # repeats of one job
+BATCH = 10  # repeats of one cell task
 OnRun = Callable[[str, int, int], None]
 
 
@@ -79,45 +79,45 @@ def compare(
     cells = list(cells_of(scenario))
     key = Respondents.of(scenario).streams.run  # the data are there before a folder is made
     work = Work("compare-statistics", scenario.name, scenario.to_toml(), versions(), data=key)
-    with open_job(work, out, resume=resume, command=command) as task:
-        if task.finished is not None:
-            return task.finished
-        return _work(task, scenario, cells, workers, on_run)
+    with open_job(work, out, resume=resume, command=command) as job:
+        if job.finished is not None:
+            return job.finished
+        return _work(job, scenario, cells, workers, on_run)
 
 
 def _work(
-    task: StoredJob, scenario: Statistics, cells: list[Cell], workers: int, on_run: OnRun | None
+    job: StoredJob, scenario: Statistics, cells: list[Cell], workers: int, on_run: OnRun | None
 ) -> dict[str, Any]:
     """Plays what has not finished, and closes the comparison."""
     results_by_cell: dict[int, dict[int, list[dict[str, Any]]]] = {}
-    job_outcome = JobOutcome(task.path, task.again)
+    job_outcome = JobOutcome(job.path, job.again)
     try:
         with job_outcome:
-            _run_all(cells, scenario, task, workers, results_by_cell, on_run)
+            _run_all(cells, scenario, job, workers, results_by_cell, on_run)
     finally:
         documents = [_document(cells[number], results_by_cell[number]) for number in sorted(results_by_cell)]
         document = StatisticsComparison.new(
             name=scenario.name,
-            path=str(task.path),
+            path=str(job.path),
             status=job_outcome.status,
             error=job_outcome.error,
-            command=task.command,
-            started=task.started,
+            command=job.command,
+            started=job.started,
             versions=versions(),
             scenario=scenario.tables(),
             cells=documents,
             **closing(scenario, documents, job_outcome.status),
-            performance=Performance.of_process(task.seconds),
+            performance=Performance.of_process(job.seconds),
         ).to_json()
-        task.directory.write_document(document)
-        write_report(document, task.path)
+        job.directory.write_document(document)
+        write_report(document, job.path)
     return document
 
 
 def _run_all(
     cells: list[Cell],
     scenario: Statistics,
-    task: StoredJob,
+    job: StoredJob,
     workers: int,
     results_by_cell: dict[int, dict[int, list[dict[str, Any]]]],
     on_run: OnRun | None,
@@ -129,12 +129,12 @@ def _run_all(
         for number, cell in enumerate(cells)
         for batch in ([repeats[:1]] if cell.trust == "none" else _batches(repeats))
     ]
-    total, done, jobs = sum(len(batch) for _, batch in wanted), 0, list[Job]()
+    total, done, tasks = sum(len(batch) for _, batch in wanted), 0, list[CellTask]()
     for number, batch in wanted:
         key = f"{cells[number].label}, seeds {batch[0]} to {batch[-1]}, cell {number}"
-        jobs.append((key, (cells[number], list(batch))))
-    for job, results in task.cells.play(_play, list, jobs, min(workers, len(jobs))):
-        number, batch = wanted[job]
+        tasks.append((key, (cells[number], list(batch))))
+    for place, results in job.cells.complete(_play, list, tasks, min(workers, len(tasks))):
+        number, batch = wanted[place]
         results_by_cell.setdefault(number, {}).update(zip(batch, results, strict=True))
         done += len(batch)
         if on_run:

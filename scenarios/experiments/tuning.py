@@ -32,9 +32,9 @@ from fedprivacy.tuning.scores import by_clients as by_the_clients
 from fedprivacy.tuning.selection import PrivateSelection, best
 from fedprivacy.verification.choice import claims_of
 from scenarios.experiments.tuning_candidate import PublicSplit, by_clients, by_public, train
-from scenarios.jobs.job import StoredJob, Work, open_job
+from scenarios.jobs.cell_store import CellTask, digest_of
 from scenarios.jobs.outcome import JobOutcome
-from scenarios.jobs.store import Job, digest_of
+from scenarios.jobs.stored_job import StoredJob, Work, open_job
 
 OnRun = Callable[[str, int, int], None]
 
@@ -88,10 +88,10 @@ def tune(
         data=streams.run,
         code=bool(model.code),
     )
-    with open_job(work, out, resume=resume, command=command) as task:
-        if task.finished is not None:
-            return task.finished
-        return _work(task, scenario, plans, people, streams, workers, allow_code, on_run)
+    with open_job(work, out, resume=resume, command=command) as job:
+        if job.finished is not None:
+            return job.finished
+        return _work(job, scenario, plans, people, streams, workers, allow_code, on_run)
 
 
 def streams_of(scenario: TuneScenario, people: Population, code: str) -> Streams:
@@ -104,7 +104,7 @@ def streams_of(scenario: TuneScenario, people: Population, code: str) -> Streams
 
 
 def _work(
-    task: StoredJob,
+    job: StoredJob,
     scenario: TuneScenario,
     plans: Sequence[Plan],
     people: Population,
@@ -114,16 +114,16 @@ def _work(
     on_run: OnRun | None,
 ) -> dict[str, Any]:
     """Runs what has not finished, chooses, trains the chosen one, and writes it down."""
-    with JobOutcome(task.path, task.again, announce=False):
+    with JobOutcome(job.path, job.again, announce=False):
         if isinstance(scenario.tune, StoppingTune):
             selection = PrivateSelection(len(plans), law_of(scenario.tune))
             drawn = selection.draw(streams.noise("tune/repetitions"))
             seeds = [int(streams.noise("tune/seed", member=at).integers(2**63)) for at in range(len(drawn))]
-            jobs: list[Job] = [
+            tasks: list[CellTask] = [
                 (f"try {at}", (scenario, int(number), seeds[at], plans[number], allow_code))
                 for at, number in enumerate(drawn)
             ]
-            tries = _results_of(task, scenario, by_clients, jobs, [int(n) for n in drawn], workers, on_run)
+            tries = _results_of(job, scenario, by_clients, tasks, [int(n) for n in drawn], workers, on_run)
             at = best([-math.inf if attempt["score"] is None else attempt["score"] for attempt in tries])
             if at is None:
                 chosen, seed, score = None, scenario.seed, None
@@ -132,11 +132,11 @@ def _work(
             else:
                 chosen, seed, score = int(drawn[at]), seeds[at], tries[at]["score"]
         else:
-            jobs = [
+            tasks = [
                 (f"candidate {number}", (scenario, number, plan, allow_code))
                 for number, plan in enumerate(plans)
             ]
-            tries = _results_of(task, scenario, by_public, jobs, list(range(len(plans))), workers, on_run)
+            tries = _results_of(job, scenario, by_public, tasks, list(range(len(plans))), workers, on_run)
             seed, score = scenario.seed, None
             if isinstance(scenario.tune, ExponentialTune):
                 mechanism = by_the_clients(scenario.tune.epsilon, scenario.privacy.adjacency)
@@ -148,31 +148,31 @@ def _work(
         if chosen is not None:
             trained = train(scenario.candidate(chosen, seed), plans[chosen], people, allow_code=allow_code)
             checkpoint = Checkpoint(plans[chosen].rounds, {"weights": trained.weights}, {})
-            task.directory.save_checkpoint(checkpoint)
+            job.directory.save_checkpoint(checkpoint)
             accuracy = trained.accuracy(*people.held_out("test")) if len(people.dataset.y_test) else None
         choice = {"candidate": chosen, "accuracy": accuracy, "score": score}
-        document = _document(task, scenario, plans, people, choice, tries)
-        task.directory.write_document(document)
-        write_report(document, task.path)
+        document = _document(job, scenario, plans, people, choice, tries)
+        job.directory.write_document(document)
+        write_report(document, job.path)
     return document
 
 
 def _results_of(
-    task: StoredJob,
+    job: StoredJob,
     scenario: TuneScenario,
     work: Callable[..., Any],
-    jobs: Sequence[Job],
+    tasks: Sequence[CellTask],
     numbers: Sequence[int],
     workers: int,
     on_run: OnRun | None,
 ) -> list[dict[str, Any]]:
-    """The results of the jobs, in their order."""
+    """The results of the tasks, in their order."""
     results_by_try: dict[int, dict[str, Any]] = {}
-    for at, result in task.cells.play(work, _read, jobs, workers):
+    for at, result in job.cells.complete(work, _read, tasks, workers):
         results_by_try[at] = result
         if on_run:
-            on_run(words_of(scenario.settings[numbers[at]]), len(results_by_try), len(jobs))
-    return [results_by_try[at] for at in range(len(jobs))]
+            on_run(words_of(scenario.settings[numbers[at]]), len(results_by_try), len(tasks))
+    return [results_by_try[at] for at in range(len(tasks))]
 
 
 def _read(result: Any) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _read(result: Any) -> dict[str, Any]:
 
 
 def _document(
-    task: StoredJob,
+    job: StoredJob,
     scenario: TuneScenario,
     plans: Sequence[Plan],
     people: Population,
@@ -204,15 +204,15 @@ def _document(
     accuracies = {attempt["candidate"]: attempt["accuracy"] for attempt in tries} if public else {}
     return TuneDocument.new(
         name=scenario.name,
-        path=str(task.path),
+        path=str(job.path),
         seed=scenario.seed,
         status="finished",
         error=None,
-        command=task.command,
-        started=task.started,
+        command=job.command,
+        started=job.started,
         versions=versions(scenario.training.trainer),
         scenario=scenario.tables(),
-        scenario_digest=scenario_digest(task.directory),
+        scenario_digest=scenario_digest(job.directory),
         choice=Choice.new(**choice, settings=settings, clients=people.partition.clients),
         candidates=[
             TuneCandidate.new(settings=attempt, public_accuracy=accuracies.get(number))
@@ -220,5 +220,5 @@ def _document(
         ],
         tries=[dict(attempt) for attempt in tries],
         **claims_of(scenario, plans, chosen, tested=tested),
-        performance=Performance.of_process(task.seconds),
+        performance=Performance.of_process(job.seconds),
     ).to_json()

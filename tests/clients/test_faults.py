@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.faulty import TRIGGER
 from clients.fleet import Budgets, Fleet
-from clients.request_handler import answer
+from clients.training_handler import answer
 from clients.worker_pool import WorkerPool
 from fedprivacy.messages.faults import Faults
 from fedprivacy.messages.protocol import TrainRequest

@@ -19,8 +19,8 @@ from own_bits import bits_of_each
 
 from benchmarks.faulty import TRIGGER
 from clients.fleet import Fleet
-from clients.request_handler import answer
 from clients.training import ChunkTrainer, client_chunks
+from clients.training_handler import answer
 from clients.worker_pool import WorkerPool
 from fedprivacy.data.datasets import Dataset
 from fedprivacy.messages.protocol import TrainRequest

@@ -16,9 +16,9 @@ from hypothesis import strategies as some
 from clients.app import reply_to
 from clients.erm import Silos
 from clients.fleet import Fleet
-from clients.request_handler import answer
 from clients.request_validation import vet, vet_query
 from clients.statistics import Respondents
+from clients.training_handler import answer
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.errors import FedPrivacyError, Refusal
 from fedprivacy.messages.protocol import (

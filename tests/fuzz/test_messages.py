@@ -15,8 +15,8 @@ from hypothesis import strategies as some
 
 from clients.erm import Silos
 from clients.fleet import Fleet
-from clients.request_handler import answer
 from clients.statistics import Respondents
+from clients.training_handler import answer
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.io import npy

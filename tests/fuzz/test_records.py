@@ -31,7 +31,7 @@ from scenarios.cli.scenario_argument import comparison_to_resume
 from scenarios.engines.node_states import decode_states
 from scenarios.experiments.comparison import compare
 from scenarios.experiments.statistics_run import ask
-from scenarios.jobs.store import Cells, digest_of
+from scenarios.jobs.cell_store import CellStore, digest_of
 from scenarios.runner import run
 
 ATTACKED = """
@@ -259,7 +259,7 @@ def test_broken_cells_are_played_again_and_broken_begins_are_refused(
     begun, [cell, *_] = folder / "begun.json", sorted((folder / "cells").iterdir())
     began, kept = json.loads(begun.read_text()), json.loads(cell.read_text())
     origin = digest_of({**began, "command": "", "started": ""})
-    cells = Cells(folder / "cells", origin, 0.0)
+    cells = CellStore(folder / "cells", origin, 0.0)
     assert cells.find(kept["cell"]) == kept["result"]
 
     def signed(broken: Any) -> bytes:

@@ -18,7 +18,7 @@ from scenarios import runner
 from scenarios.experiments import comparison
 from scenarios.federation import state
 from scenarios.federation.folder import check_folder, claim
-from scenarios.jobs.store import Cells, digest_of
+from scenarios.jobs.cell_store import CellStore, digest_of
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_cells_stay_below_their_comparison(tmp_path: Path, name: str) -> None:
 
 
 def test_a_cell_that_is_a_link_is_played_again(tmp_path: Path) -> None:
-    cells = Cells(tmp_path / "cells", digest_of("work"), 0.0)
+    cells = CellStore(tmp_path / "cells", digest_of("work"), 0.0)
     cells.keep("a", 1)
     [file] = cells.folder.iterdir()
     file.rename(tmp_path / "elsewhere")

@@ -14,7 +14,7 @@ import torch
 
 from clients.app import faults_of
 from clients.fleet import Budgets, Fleet
-from clients.request_handler import answer
+from clients.training_handler import answer
 from fedprivacy.data.datasets import Dataset
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.guarantees.ledger import Ledger

@@ -16,7 +16,7 @@ from flwr.app import Array, Context, Message
 from flwr.clientapp.typing import ClientAppCallable
 
 from clients.fleet import Fleet
-from clients.request_handler import answer
+from clients.training_handler import answer
 from fedprivacy.attacks.mechanism_audit import gaussian_bound
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.statement import guarantees

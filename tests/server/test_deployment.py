@@ -14,7 +14,7 @@ from flwr.app import Context, RecordDict
 from clients.app import app as client_app
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
-from fedprivacy.guarantees.deployment import Stated
+from fedprivacy.guarantees.remote_nodes import Stated
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import write
 from fedprivacy.verification.verify import checked_document

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 from clients.fleet import Fleet
-from clients.request_handler import answer
+from clients.training_handler import answer
 from fedprivacy.attacks.mechanism_audit import threshold_bound
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent

@@ -27,7 +27,7 @@ from fedprivacy.erm.study.claims import bound_of, claims_of, head_of, length, re
 from fedprivacy.erm.study.lots import Lot, SiloCall, SiloStudy
 from fedprivacy.erm.study.people import HeldOut, Records
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.guarantees.deployment import Stated
+from fedprivacy.guarantees.remote_nodes import Stated
 from fedprivacy.io.escape import first_line
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.erm import ErmScenario

@@ -17,7 +17,7 @@ from fedprivacy.erm.silos import SiloGradients
 from fedprivacy.erm.study.approaches import Cell, approach_of, federated_of, objective_of, silos_of
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
-from fedprivacy.guarantees.deployment import SIMULATION, Stated
+from fedprivacy.guarantees.remote_nodes import SIMULATION, Stated
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.randomness.system import SEEDED
 from fedprivacy.scenario.erm import ErmScenario

@@ -20,7 +20,7 @@ from fedprivacy.erm.study.claims import by_curator
 from fedprivacy.erm.study.lots import SiloCall
 from fedprivacy.erm.study.people import Records, dimension_of, study_streams
 from fedprivacy.guarantees.charge import under_way
-from fedprivacy.guarantees.deployment import Stated
+from fedprivacy.guarantees.remote_nodes import Stated
 from fedprivacy.io.environment import versions
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.records.run_directory import RunDirectory

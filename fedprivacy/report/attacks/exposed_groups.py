@@ -9,7 +9,7 @@ from fedprivacy.documents.exposure import ExposedGroup, Exposure
 from fedprivacy.report import svg, words
 from fedprivacy.report.attacks import figures
 from fedprivacy.report.blocks import Block, Details, Group, Table, Value
-from fedprivacy.report.charts import Axis, Chart, Dots, Point, Reference, Row, Series, looks
+from fedprivacy.report.charts import Axis, Chart, Dots, Point, Reference, Row, Series, accuracy_range
 from fedprivacy.report.charts.axis import percent
 from fedprivacy.report.charts.looks import Look
 
@@ -58,7 +58,7 @@ def _accuracies(exposure: Exposure) -> Dots:
     rows, points = _dots(exposure, lambda part: part.accuracy)
     _, others = _dots(exposure, lambda part: part.reference_accuracy)
     shown = [value for point in (*points, *others) for value in (point.x, *(point.interval or ()))]
-    limits = looks.accuracy_range(shown) if shown else (0.0, 1.0)
+    limits = accuracy_range(shown) if shown else (0.0, 1.0)
     x = Axis("Accuracy on test records", words.accuracy, tick_text=percent, limits=limits)
     series = [Series(ACCURATE, "Attacked model", points)]
     series += [Series(REFERENCE, "Reference models, without noise", others)] if others else []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fedprivacy.documents.attack import Attack, Level
 from fedprivacy.report import svg, words
 from fedprivacy.report.attacks import figures, scale
-from fedprivacy.report.charts import Axis, Lines, Reference, Series, looks
+from fedprivacy.report.charts import Axis, Lines, Reference, Series, accuracy_range, looks
 from fedprivacy.report.charts.axis import percent
 from fedprivacy.report.charts.looks import Look
 
@@ -65,7 +65,7 @@ def panels(levels: Sequence[Level], lines: Sequence[Line]) -> tuple[Lines, ...]:
     upper = Lines(x, area, tuple(series), (Reference(figures.GUESSING),), bands)
     if not paid:
         return (upper,)
-    shown = looks.accuracy_range([y for accuracies, _, _ in paid for y in accuracies.values()])
+    shown = accuracy_range([y for accuracies, _, _ in paid for y in accuracies.values()])
     lower = Lines(
         scale.axis(places)[0],
         Axis("Accuracy of the model (higher is better)", words.accuracy, tick_text=percent, limits=shown),

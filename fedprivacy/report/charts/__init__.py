@@ -7,7 +7,7 @@ anything by pixels. Kinds of panel: `Lines` (with intervals), `Dots`, `Histogram
 from __future__ import annotations
 
 from fedprivacy.report.charts import looks
-from fedprivacy.report.charts.axis import Axis
+from fedprivacy.report.charts.axis import Axis, accuracy_range
 from fedprivacy.report.charts.chart import Chart
 from fedprivacy.report.charts.dots import Dots, Row
 from fedprivacy.report.charts.histogram import Bars, Histogram
@@ -30,6 +30,7 @@ __all__ = [
     "Row",
     "Series",
     "Surface",
+    "accuracy_range",
     "looks",
     "roc",
     "surface",

@@ -24,6 +24,15 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
+def accuracy_range(values: Sequence[float]) -> tuple[float, float]:
+    """The accuracy axis: all of it, unless every value lies within a quarter of it."""
+    low, high = min(values), max(values)
+    if high - low > 0.25:
+        return 0.0, 1.0
+    pad = max(0.02, 0.15 * (high - low))
+    return max(0.0, math.floor((low - pad) * 20) / 20), min(1.0, math.ceil((high + pad) * 20) / 20)
+
+
 @dataclass(frozen=True)
 class Axis:
     """The quantity along an axis.

@@ -6,7 +6,6 @@ for every eye, so marker and line style alone tell all series apart too, as in a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,12 +75,3 @@ def mark(drawn: Look) -> tuple[str, str]:
     """The colour and the marker of a look, also where its line has none."""
     color, marker, _ = drawn
     return color, marker or "d"
-
-
-def accuracy_range(values: Sequence[float]) -> tuple[float, float]:
-    """The accuracy axis: all of it, unless every value lies within a quarter of it."""
-    low, high = min(values), max(values)
-    if high - low > 0.25:
-        return 0.0, 1.0
-    pad = max(0.02, 0.15 * (high - low))
-    return max(0.0, math.floor((low - pad) * 20) / 20), min(1.0, math.ceil((high + pad) * 20) / 20)

@@ -11,9 +11,9 @@ from pydantic import Field
 from fedprivacy.errors import Finding, KeyPath
 from fedprivacy.io.rules import broken_rules
 from fedprivacy.io.toml_text import dotted, literal
+from fedprivacy.scenario.attack.derived_values import GameValues
 from fedprivacy.scenario.attack.rules import ARMS_RULES, between
 from fedprivacy.scenario.attack.sections import Attack, GameSettings
-from fedprivacy.scenario.attack.values import GameValues
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.cells import overlaid
 from fedprivacy.scenario.changes import Tables

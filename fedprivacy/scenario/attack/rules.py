@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.rules import Check, Entry, First, Rule, beneath, broken_rules, exceeds
+from fedprivacy.scenario.attack.derived_values import AttackValues, GameValues
 from fedprivacy.scenario.attack.seats import ATTACK_RULES
 from fedprivacy.scenario.attack.sections import Attack, GameSettings, Passive, Released
-from fedprivacy.scenario.attack.values import AttackValues, GameValues
 from fedprivacy.scenario.on_nodes import ON_NODES
 from fedprivacy.scenario.rules.defences import too_patient
 from fedprivacy.scenario.scenario import Scenario

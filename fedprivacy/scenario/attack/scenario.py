@@ -10,9 +10,9 @@ from pydantic import Field
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario.attack.arms import ARM, Arm, ArmRun, epsilons_of, game_in_arm, inspect_arms
+from fedprivacy.scenario.attack.derived_values import GameValues
 from fedprivacy.scenario.attack.rules import RULES_OF_VARIANTS, between
 from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings
-from fedprivacy.scenario.attack.values import GameValues
 from fedprivacy.scenario.cells import Corner, cell
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.extended_scenario import ExtendedScenario

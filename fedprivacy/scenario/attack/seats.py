@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedprivacy.io.rules import Entry, Rule, exceeds
-from fedprivacy.scenario.attack.values import AttackValues
+from fedprivacy.scenario.attack.derived_values import AttackValues
 
 
 def _not_from(seat: str, key: str, problem: str, remedy: str) -> Rule[AttackValues]:

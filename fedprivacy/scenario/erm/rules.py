@@ -11,7 +11,7 @@ from fedprivacy.errors import Finding
 from fedprivacy.io.rules import Check, Entry, Rule, beneath, broken_rules, exceeds
 from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.scenario.delta import DELTA_IS_RESOLVED
-from fedprivacy.scenario.erm.values import ApproachValues, ErmValues
+from fedprivacy.scenario.erm.derived_values import ApproachValues, ErmValues
 
 MOST_CANDIDATES = 10**6  # of a grid
 

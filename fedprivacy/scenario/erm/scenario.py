@@ -11,8 +11,8 @@ from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.erm import rules
 from fedprivacy.scenario.erm import sections as s
+from fedprivacy.scenario.erm.derived_values import records_of
 from fedprivacy.scenario.erm.sections import APPROACH, KINDS
-from fedprivacy.scenario.erm.values import records_of
 from fedprivacy.scenario.kinds import HEAD, Kind
 from fedprivacy.scenario.scenario import BaseScenario
 from fedprivacy.scenario.validation import Inspection, SectionReader

@@ -7,7 +7,7 @@ import math
 from fedprivacy.io.rules import Entry, First, Rule
 from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.scenario.delta import DELTA_IS_RESOLVED, LEAST_DELTA
-from fedprivacy.scenario.values import Values
+from fedprivacy.scenario.derived_values import Values
 
 
 def _noisy(v: Values) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fedprivacy.io.rules import Entry, Rule
 from fedprivacy.mechanisms.combinations import ADAPTIVE_CLIPPING_IS_OF_CLIENTS
+from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.rules.plan import of_plan
-from fedprivacy.scenario.values import Values
 
 
 def _needs_quantile(key: str) -> Rule[Values]:

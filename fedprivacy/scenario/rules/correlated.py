@@ -11,8 +11,8 @@ from fedprivacy.mechanisms.combinations import (
     BANDS_WITHIN_SEPARATION,
     SEPARATED_CLIENTS_ARE_KNOWN,
 )
+from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.rules.plan import of_plan
-from fedprivacy.scenario.values import Values
 
 CORRELATED_RULES: tuple[Entry[Values], ...] = (
     of_plan(SEPARATED_CLIENTS_ARE_KNOWN),

@@ -15,7 +15,7 @@ from fedprivacy.errors import Finding, KeyPath
 from fedprivacy.io.rules import Check, Entry, Rule, exceeds
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.data import KEYS_OF, Npz, foreign_keys
-from fedprivacy.scenario.values import CONVERTED, Values, used_columns
+from fedprivacy.scenario.derived_values import CONVERTED, Values, used_columns
 from fedprivacy.scenario.words import missing
 
 MAX_NUMBERS = 10**10  # of a data array: 40 GB as float32

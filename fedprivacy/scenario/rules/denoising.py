@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from fedprivacy.io.rules import Entry, First, Rule
 from fedprivacy.io.toml_text import literal
-from fedprivacy.scenario.values import Values
+from fedprivacy.scenario.derived_values import Values
 
 
 def _rule(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fedprivacy.io.rules import Entry, First, Rule
 from fedprivacy.io.toml_text import literal
 from fedprivacy.mechanisms.combinations import ENCODING_IS_OF_CLIENTS
+from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.rules.plan import of_plan
-from fedprivacy.scenario.values import Values
 
 OPTIONS = {"encoding_share": "top-k", "encoding_levels": "levels"}  # of which encoding each is
 

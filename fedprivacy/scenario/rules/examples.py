@@ -8,8 +8,8 @@ from fedprivacy.io.install_hint import install
 from fedprivacy.io.rules import Entry, Rule
 from fedprivacy.io.toml_text import literal
 from fedprivacy.mechanisms.combinations import NOISE_OF_STEPS_HAS_NO_SUM, NOISE_OF_STEPS_IS_GAUSSIAN, ONE_STEP
+from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.rules.plan import of_plan
-from fedprivacy.scenario.values import Values
 
 # Keys of [training] for DP-SGD alone, and their values without it.
 OF_EXAMPLES = {"projection": None, "averaging": False, "weighting": "clients", "trainer": "fedprivacy"}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fedprivacy.errors import Finding, InputError
 from fedprivacy.io.rules import Check, Entry, Rule
 from fedprivacy.io.toml_text import literal, suggestion
-from fedprivacy.scenario.values import CONVERTED, Values
+from fedprivacy.scenario.derived_values import CONVERTED, Values
 
 NAMED = ("npz", *CONVERTED)  # data sets whose columns may have names
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fedprivacy.io.rules import Entry, Rule
 from fedprivacy.io.toml_text import literal
 from fedprivacy.mechanisms.combinations import PURE_NOISE_IS_OF_MESSAGES, PURE_NOISE_REPLACES_ANSWERS
+from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.rules.plan import of_plan
-from fedprivacy.scenario.values import Values
 
 
 def _mechanism_of_messages(v: Values) -> str | None:

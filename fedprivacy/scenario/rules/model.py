@@ -7,9 +7,9 @@ from collections.abc import Callable
 from fedprivacy.data.images import square_image
 from fedprivacy.io.rules import Entry, First, Rule, exceeds
 from fedprivacy.io.toml_text import literal
+from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.model import cnn_size, dense_parameters
 from fedprivacy.scenario.rules.data import RECORDS_FIT_MEMORY
-from fedprivacy.scenario.values import Values
 
 MAX_PARAMETERS = 10**9
 MAX_CHUNK_NUMBERS = 25 * 10**7  # of one client: 7.5 GB, at some 30 bytes each

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fedprivacy.io.rules import Entry, Rule
+from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.on_nodes import ON_NODES
-from fedprivacy.scenario.values import Values
 
 _SIZES = "data.records_per_client"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedprivacy.io.rules import Rule
 from fedprivacy.mechanisms.combinations import Terms
-from fedprivacy.scenario.values import PLAN_KEYS, Values
+from fedprivacy.scenario.derived_values import PLAN_KEYS, Values
 
 
 def of_plan(rule: Rule[Terms]) -> Rule[Values]:

@@ -8,8 +8,8 @@ from fedprivacy.mechanisms.combinations import (
     COHORTS_COME_APART,
     LOCAL_ANSWERS_ARE_SEEN,
 )
+from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.rules.plan import of_plan
-from fedprivacy.scenario.values import Values
 
 MIN_RATE = 1e-12
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.rules import Entry, broken_rules
+from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.rules.budget import BUDGET_RULES
 from fedprivacy.scenario.rules.clipping import CLIPPING_RULES
 from fedprivacy.scenario.rules.correlated import CORRELATED_RULES
@@ -17,7 +18,6 @@ from fedprivacy.scenario.rules.messages import MESSAGE_RULES
 from fedprivacy.scenario.rules.model import MODEL_RULES
 from fedprivacy.scenario.rules.on_nodes import NODE_RULES
 from fedprivacy.scenario.rules.rounds import ROUND_RULES
-from fedprivacy.scenario.values import Values
 
 TRAINING_RULES: tuple[Entry[Values], ...] = (
     *DATA_RULES,

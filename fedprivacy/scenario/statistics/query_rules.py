@@ -7,7 +7,7 @@ import math
 from fedprivacy.io.rules import Entry, Rule, rising
 from fedprivacy.io.toml_text import suggestion
 from fedprivacy.scenario.statistics.data import MAX_CELLS
-from fedprivacy.scenario.statistics.values import QueryValues
+from fedprivacy.scenario.statistics.derived_values import QueryValues
 
 
 def _lacks_range(v: QueryValues) -> bool:

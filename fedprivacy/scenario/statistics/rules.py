@@ -10,8 +10,8 @@ from fedprivacy.io.rules import Check, Entry, First, Rule, beneath, broken_rules
 from fedprivacy.io.toml_text import literal, suggestion
 from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.scenario.delta import DELTA_IS_RESOLVED
+from fedprivacy.scenario.statistics.derived_values import QueryValues, StatisticsValues
 from fedprivacy.scenario.statistics.query_rules import QUERY_RULES
-from fedprivacy.scenario.statistics.values import QueryValues, StatisticsValues
 
 _KEYS_OF_LAW = {"lognormal": ("median", "spread"), "uniform": ("low", "high")}
 

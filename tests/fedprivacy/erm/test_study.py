@@ -22,7 +22,7 @@ from fedprivacy.erm.study.lots import Lot, SiloReplies, SiloStudy
 from fedprivacy.erm.study.people import HeldOut, records, study_streams
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
-from fedprivacy.guarantees.deployment import Stated
+from fedprivacy.guarantees.remote_nodes import Stated
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.verification.verify import checked_document
 from scenarios.experiments.erm_study import fit

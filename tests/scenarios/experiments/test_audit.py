@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from clients.app import make_app
-from clients.request_handler import answer
+from clients.training_handler import answer
 from fedprivacy.attacks.assessment import verdict
 from fedprivacy.attacks.auditing import estimate
 from fedprivacy.attacks.canaries import draw_canaries

@@ -1,4 +1,4 @@
-"""Valid values of a scenario that is being checked, with those derived from them and the data file."""
+"""Values for the rules of training scenarios: valid keys, and quantities derived from them."""
 
 from __future__ import annotations
 

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from fedprivacy.errors import InputError
-from scenarios.jobs.store import Cells, digest_of
+from scenarios.jobs.cell_store import CellStore, digest_of
 
 
 @pytest.fixture
-def cells(tmp_path: Path) -> Cells:
-    return Cells(tmp_path / "cells", "origin", 0.0)
+def cells(tmp_path: Path) -> CellStore:
+    return CellStore(tmp_path / "cells", "origin", 0.0)
 
 
 def double(number: float) -> list[float]:
     return [2 * number]
 
 
-def test_a_result_comes_back_to_the_last_bit(cells: Cells) -> None:
+def test_a_result_comes_back_to_the_last_bit(cells: CellStore) -> None:
     assert cells.find("a cell") is None
     result = {"x": [0.1 + 0.2, 1e-300, None, "ä"], "n": 2**60}
     assert cells.keep("a cell", result) == result == cells.find("a cell")
@@ -30,7 +30,7 @@ def test_a_result_comes_back_to_the_last_bit(cells: Cells) -> None:
     assert file.name.startswith("a-cell-")
 
 
-def test_names_that_look_alike_are_other_cells(cells: Cells) -> None:
+def test_names_that_look_alike_are_other_cells(cells: CellStore) -> None:
     for key in ("a/b", "a-b", "a b", "x" * 200, "x" * 201):
         cells.keep(key, key)
     for key in ("a/b", "a-b", "a b", "x" * 200, "x" * 201):
@@ -50,38 +50,40 @@ def test_names_that_look_alike_are_other_cells(cells: Cells) -> None:
         lambda text: json.dumps({**json.loads(text), "origin": "other"}),
     ],
 )
-def test_what_is_damaged_or_foreign_is_played_again_and_not_believed(cells: Cells, damage, capsys) -> None:
+def test_what_is_damaged_or_foreign_is_played_again_and_not_believed(
+    cells: CellStore, damage, capsys
+) -> None:
     jobs: list[Any] = [("one", (0.25,)), ("two", (1.0,))]
-    assert dict(cells.play(double, list, jobs, 1)) == {0: [0.5], 1: [2.0]}
+    assert dict(cells.complete(double, list, jobs, 1)) == {0: [0.5], 1: [2.0]}
     [file] = cells.folder.glob("one-*")
     whole = file.read_text()
     file.write_text(damage(whole))
     with pytest.raises(InputError, match="damaged, or not of this work"):
         cells.find("one")
-    assert list(cells.play(double, list, jobs, 1)) == [(1, [2.0]), (0, [0.5])]
+    assert list(cells.complete(double, list, jobs, 1)) == [(1, [2.0]), (0, [0.5])]
     assert f"{file}: damaged, or not of this work: run again." in capsys.readouterr().err
     assert json.loads(file.read_text())["digest"] != ""
     assert cells.find("one") == [0.5]
 
 
-def test_cells_of_other_work_or_another_place_are_not_believed(cells: Cells) -> None:
+def test_cells_of_other_work_or_another_place_are_not_believed(cells: CellStore) -> None:
     cells.keep("one", 1)
     with pytest.raises(InputError, match="not of this work"):
-        Cells(cells.folder, "other", 0.0).find("one")
+        CellStore(cells.folder, "other", 0.0).find("one")
     [file] = cells.folder.glob("one-*")
     file.rename(cells._file("two"))
     with pytest.raises(InputError, match="not of this work"):
         cells.find("two")
 
 
-def test_a_result_with_numbers_as_keys_is_read_again(cells: Cells) -> None:
+def test_a_result_with_numbers_as_keys_is_read_again(cells: CellStore) -> None:
     """As JSON its keys are text, and ten sorts before two: the digest is that of what a reader gets."""
     kept = cells.keep("one", {2: 0.1, 10: float("nan")})
     assert list(kept) == ["2", "10"]
     assert cells.find("one")["2"] == 0.1
 
 
-def test_a_result_that_its_reader_refuses_is_played_again(cells: Cells) -> None:
+def test_a_result_that_its_reader_refuses_is_played_again(cells: CellStore) -> None:
     refused = []
 
     def read(result: list[float]) -> list[float]:
@@ -91,14 +93,14 @@ def test_a_result_that_its_reader_refuses_is_played_again(cells: Cells) -> None:
         return result
 
     cells.keep("one", [7.0])
-    assert list(cells.play(double, read, [("one", (0.25,))], 1)) == [(0, [0.5])]
+    assert list(cells.complete(double, read, [("one", (0.25,))], 1)) == [(0, [0.5])]
     assert refused == [[7.0]]
 
 
 def test_time_goes_on_where_it_was_left(tmp_path: Path, monkeypatch) -> None:
     now = iter([130.0, 170.0])
-    monkeypatch.setattr("scenarios.jobs.store.time.time", lambda: next(now))
-    cells = Cells(tmp_path, "origin", 100.0)
+    monkeypatch.setattr("scenarios.jobs.cell_store.time.time", lambda: next(now))
+    cells = CellStore(tmp_path, "origin", 100.0)
     assert cells.seconds() == 0.0
     cells.keep("one", 1)
     cells.keep("two", 2)
@@ -106,7 +108,7 @@ def test_time_goes_on_where_it_was_left(tmp_path: Path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("seconds", ["1e999", "-5", "NaN", "7e4", "[]", '"9"'])
-def test_times_of_damaged_cells_are_not_believed(cells: Cells, seconds: str) -> None:
+def test_times_of_damaged_cells_are_not_believed(cells: CellStore, seconds: str) -> None:
     cells.keep("one", 1)
     cells.keep("two", 2)
     before = cells.seconds()

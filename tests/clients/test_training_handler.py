@@ -14,8 +14,8 @@ from clients.app import app as flower_app
 from clients.app import faults_of, make_app
 from clients.fleet import Budgets, Fleet
 from clients.privacy import privatise, sum_noise
-from clients.request_handler import answer
 from clients.training import client_chunks
+from clients.training_handler import answer
 from fedprivacy.errors import Refusal
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.messages.faults import Faults

@@ -1,4 +1,4 @@
-"""Ablations: a scenario with one possible limit of its accuracy removed, all else as planned.
+"""Ablations for `--limits` and `compare.limits`: a scenario with one limit of its accuracy removed.
 
 Each is trained with the seeds of the planned runs, so that differences are paired. Those that keep the noise
 keep the epsilon too: their noise is calibrated again.

@@ -22,9 +22,9 @@ from fedprivacy.records.run_record import scenario_digest
 from fedprivacy.report import is_written
 from fedprivacy.report import write as write_report
 from fedprivacy.verification.verify import checked_document
+from scenarios.jobs.cell_store import FOLDER, SCHEMA, CellStore, digest_of
 from scenarios.jobs.manifest import COMMANDS, MANIFEST, manifest_in
 from scenarios.jobs.outcome import on_resuming
-from scenarios.jobs.store import FOLDER, SCHEMA, Cells, digest_of
 
 Prepare = Callable[[RunDirectory], object]
 
@@ -66,7 +66,7 @@ class StoredJob:
     """
 
     directory: RunDirectory
-    cells: Cells
+    cells: CellStore
     command: str
     started: str
     again: str
@@ -111,14 +111,14 @@ def open_job(
             sweep_parts(directory.path)
             sweep_parts(directory.path / FOLDER)
         folder, origin = directory.path / FOLDER, digest_of({**job_started, "command": "", "started": ""})
-        began = time.time() - Cells(folder, origin, 0.0).seconds()
+        began = time.time() - CellStore(folder, origin, 0.0).seconds()
         allow = " --allow-code" if work.code else ""
         command_again = f"fedprivacy {COMMANDS[work.kind]} --resume {shlex.quote(str(directory.path))}{allow}"
         words = on_resuming(command_again, str(tomllib.loads(work.text).get("description", "")))
         finished = None if resume is None else _finished(directory)
         yield StoredJob(
             directory,
-            Cells(folder, origin, began),
+            CellStore(folder, origin, began),
             job_started["command"],
             job_started["started"],
             words,

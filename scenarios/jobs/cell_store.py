@@ -25,7 +25,7 @@ from scenarios.jobs.process_pool import spread
 SCHEMA = 1
 FOLDER = "cells"
 Result = TypeVar("Result")
-Job = tuple[str, tuple[object, ...]]  # the key of a cell, and its arguments
+CellTask = tuple[str, tuple[object, ...]]  # the key of a cell, and its arguments
 
 
 class CellFile(Fields):
@@ -40,7 +40,7 @@ class CellFile(Fields):
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellStore:
     """The files of the cells of one comparison or replay.
 
     Args:
@@ -89,23 +89,23 @@ class Cells:
         """Whether a cell is marked as finished, even if its file is gone."""
         return self._file(key).exists()
 
-    def play(
+    def complete(
         self,
         work: Callable[..., Any],
         read: Callable[[Any], Result],
-        jobs: Sequence[Job],
+        tasks: Sequence[CellTask],
         workers: int,
     ) -> Iterator[tuple[int, Result]]:
-        """Yields each job's number and result: first the finished ones, then the others as they finish.
+        """Yields each task's number and result: first the finished ones, then the others as they finish.
 
         Args:
-            work: A function of a module; it is given one job's arguments, and gives its result as JSON.
+            work: A function of a module; it is given one task's arguments, and gives its result as JSON.
             read: Converts the stored value to the yielded one. An InputError rejects a stored one.
-            jobs: The cells.
+            tasks: The cells.
             workers: How many processes; the results do not depend on it.
         """
         left = []
-        for number, (key, _) in enumerate(jobs):
+        for number, (key, _) in enumerate(tasks):
             try:
                 stored = self.find(key)
                 value = None if stored is None else read(stored)
@@ -116,9 +116,9 @@ class Cells:
                 left.append(number)
             else:
                 yield number, value
-        todo = [(self, jobs[number][0], work, jobs[number][1]) for number in left]
+        todo = [(self, tasks[number][0], work, tasks[number][1]) for number in left]
         if todo:
-            for place, result in spread(_run_job, todo, min(workers, len(todo))):
+            for place, result in spread(_complete_cell, todo, min(workers, len(todo))):
                 yield left[place], read(result)
 
     def seconds(self) -> float:
@@ -168,6 +168,6 @@ def digest_of(content: Any) -> str:
     return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def _run_job(cells: Cells, key: str, work: Callable[..., Any], given: tuple[object, ...]) -> Any:
+def _complete_cell(cells: CellStore, key: str, work: Callable[..., Any], given: tuple[object, ...]) -> Any:
     """Plays one cell and writes it down, in any process."""
     return cells.keep(key, work(*given))

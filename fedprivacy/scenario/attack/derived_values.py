@@ -1,4 +1,4 @@
-"""The values of a game that is being checked, each part valid by itself, with derived values."""
+"""Values for the rules of attack scenarios: valid sections, and quantities derived from them."""
 
 from __future__ import annotations
 

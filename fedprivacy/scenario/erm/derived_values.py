@@ -1,4 +1,4 @@
-"""The valid sections of a scenario of private ERM that is being checked, with derived values."""
+"""Values for the rules of ERM scenarios: valid sections, and quantities derived from them."""
 
 from __future__ import annotations
 
