@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.guarantee import Guarantees
 from fedprivacy.documents.ledger import Ledger
 from fedprivacy.io.part import CHECKED, Checked, Number, Part, Raw

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.roc import Curve, Rate
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.io.part import CHECKED, IF_THERE, Checked, Number, Part, Raw

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from fedprivacy.documents.answers import Mean
-from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.io.part import CHECKED, IF_THERE, Checked, Count, Number, Part, Raw

@@ -22,6 +22,20 @@ MEASURED = tuple(
 )
 
 
+class ClassAccuracy(Part):
+    """The accuracy on held-out records of one class."""
+
+    number: int | str = Field(alias="class")
+    label: str | None = None
+    accuracy: float | None = None
+    records: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The class as a person would call it."""
+        return self.label or str(self.number)
+
+
 class Measures(Part):
     """Measures beside accuracy (`fedprivacy.models.measures`); null where one is not defined."""
 

@@ -6,26 +6,13 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from fedprivacy.documents.cell import Ablated, Cell
 from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
 from fedprivacy.documents.guarantee import Privacy
 from fedprivacy.documents.ledger import TrainingLedger
-from fedprivacy.documents.quality import ColumnGroups, Measures, UserAccuracies
+from fedprivacy.documents.quality import ClassAccuracy, ColumnGroups, Measures, UserAccuracies
 from fedprivacy.documents.redaction import SEEDS
 from fedprivacy.io.part import CHECKED, Amount, Checked, Count, Number, Part, Raw, Texts
-
-
-class ClassAccuracy(Part):
-    """The accuracy on held-out records of one class."""
-
-    number: int | str = Field(alias="class")
-    label: str | None = None
-    accuracy: float | None = None
-    records: int | None = None
-
-    @property
-    def name(self) -> str:
-        """The class as a person would call it."""
-        return self.label or str(self.number)
 
 
 class Round(Part):
@@ -69,8 +56,8 @@ class Limits(Part):
 
     folder: Annotated[str, CHECKED]
     limiting: str | None = None
-    planned: Raw = None
-    variants: Raw = ()
+    planned: Cell | None = None
+    variants: tuple[Ablated, ...] = ()
 
 
 class RunDocument(Document):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedprivacy.documents.comparison import CellColumn, CellGroup, CellMeasures, CellUsers
+from fedprivacy.documents.cell import CellColumn, CellGroup, CellMeasures, CellUsers
 from fedprivacy.documents.quality import Measures
 from fedprivacy.records.seed_statistics import interval
 
@@ -32,6 +32,7 @@ def quality_over_seeds(finals: Sequence[Final]) -> dict[str, Any]:
             worst_users=first["worst_users"],
             mean=_figure([final["users"]["mean"] for final in finals]),
             worst=_figure([final["users"]["worst"] for final in finals]),
+            worst_by_chance=_figure([final["users"].get("worst_by_chance") for final in finals]),
         ).to_json()
     return fields
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
-from fedprivacy.documents.run import ClassAccuracy, RunDocument
+from fedprivacy.documents.quality import ClassAccuracy
+from fedprivacy.documents.run import RunDocument
 from fedprivacy.report import names, words
 from fedprivacy.report.blocks import Block, Details, Section, Table, Text
 from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series, looks

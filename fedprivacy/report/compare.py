@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fedprivacy.documents.comparison import Cell, CompareDocument
+from fedprivacy.documents.cell import Cell
+from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.report import (
     candidates,
     classes,

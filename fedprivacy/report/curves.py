@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fedprivacy.documents.comparison import Cell, CompareDocument
+from fedprivacy.documents.cell import Cell
+from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.report import common, learning, names, words
 from fedprivacy.report.blocks import Section, Table

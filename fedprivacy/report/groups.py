@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-from fedprivacy.documents.comparison import Cell, CompareDocument
+from fedprivacy.documents.cell import Cell
+from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.quality import FEW, ColumnGroups, GroupAccuracy
 from fedprivacy.documents.run import RunDocument

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedprivacy.documents.comparison import Cell, Figures
+from fedprivacy.documents.cell import Cell, CellUsers, Figures
 from fedprivacy.documents.quality import UserAccuracies
 from fedprivacy.report import words
 from fedprivacy.report.blocks import Block, Details, Entry, Table, Text, Value
@@ -43,7 +43,7 @@ def of_model(users: UserAccuracies, look: Look) -> list[Block | Details]:
 
 
 def of_cells(cells: Sequence[tuple[str, Cell]], interval: str, epsilon: str) -> Table:
-    """All users and the worst tenth in each cell.
+    """All users and the worst tenth in each cell, beside what chance alone would make of the latter.
 
     Args:
         cells: At least one, each with its name; all have users.
@@ -53,15 +53,20 @@ def of_cells(cells: Sequence[tuple[str, Cell]], interval: str, epsilon: str) -> 
     rows: list[Sequence[Value]] = []
     for label, cell in cells:
         assert cell.users is not None
-        figures = (cell.users.mean, cell.users.worst)
-        rows.append((label, *(_seeds(each) for each in figures)))
+        rows.append((label, *(_seeds(each) for each in _figures(cell.users))))
     users = cells[0][1].users
     assert users is not None
     caption = (
         f"Accuracy on the records of {users.users or 0:,} held-out users, each counted once, and of the "
-        f"worst tenth in each run ({users.worst_users or 0:,}). {interval}{epsilon}"
+        f"worst tenth in each run ({users.worst_users or 0:,}). By chance: the worst tenth of a model that "
+        f"serves all users alike, where only the chance of few records separates them. {interval}{epsilon}"
     )
-    return Table(caption, ("Cell", "All users", "Worst tenth"), rows, numeric=frozenset({1, 2}))
+    head = ("Cell", "All users", "Worst tenth", "Worst tenth by chance")
+    return Table(caption, head, rows, numeric=frozenset({1, 2, 3}))
+
+
+def _figures(users: CellUsers) -> tuple[Figures | None, ...]:
+    return users.mean, users.worst, users.worst_by_chance
 
 
 def _seeds(figure: Figures | None) -> Value:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fedprivacy.documents.comparison import Ablated, Cell, CompareDocument
-from fedprivacy.documents.run import ClassAccuracy, RunDocument
-from fedprivacy.errors import InputError
+from fedprivacy.documents.cell import Ablated, Cell
+from fedprivacy.documents.comparison import CompareDocument
+from fedprivacy.documents.quality import ClassAccuracy
+from fedprivacy.documents.run import RunDocument
 from fedprivacy.report import names, svg, words
 from fedprivacy.report.blocks import Block, Section, Table, Text
 from fedprivacy.report.charts import Reference
@@ -82,21 +83,10 @@ def of_run(document: RunDocument) -> list[Section]:
     return [] if planned is None or not variants else [_section(planned, variants, document.evaluated_on)]
 
 
-def cells_of(document: RunDocument) -> tuple[Cell | None, list[Ablated]]:
-    """The planned cell of a run's ablations and the variants; None and nothing where there are none.
-
-    Raises:
-        InputError: the document's `limits` are damaged.
-    """
+def cells_of(document: RunDocument) -> tuple[Cell | None, Sequence[Ablated]]:
+    """The planned cell of a run's ablations and the variants; None and nothing where there are none."""
     limits = document.limits
-    if limits is None or limits.planned is None:
-        return None, []
-    try:
-        return Cell.model_validate(limits.planned), list(map(Ablated.model_validate, limits.variants))
-    except (TypeError, ValueError):
-        raise InputError(
-            "limits: damaged: planned or variants are no cells. Run with --limits again."
-        ) from None
+    return (None, ()) if limits is None else (limits.planned, limits.variants)
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:

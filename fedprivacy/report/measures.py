@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedprivacy.documents.comparison import CompareDocument, Figures
+from fedprivacy.documents.cell import Figures
+from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.quality import Measures
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.report import names, words

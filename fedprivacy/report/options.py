@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedprivacy.documents.comparison import CompareDocument, Gap, Option
+from fedprivacy.documents.cell import Gap
+from fedprivacy.documents.comparison import CompareDocument, Option
 from fedprivacy.report import names, svg, words
 from fedprivacy.report.blocks import Group, Section, Table, Text, Value
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series, looks

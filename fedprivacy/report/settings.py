@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from fedprivacy.documents.comparison import Cell, CompareDocument
+from fedprivacy.documents.cell import Cell
+from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.report import batches, common, names, public, words
 from fedprivacy.report.blocks import Block, Details, Facts, Table

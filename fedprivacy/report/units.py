@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from fedprivacy.accounting.composition import group
-from fedprivacy.documents.comparison import Cell, CompareDocument
+from fedprivacy.documents.cell import Cell
+from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.guarantee import Records
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.errors import InputError

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fedprivacy.documents import comparison
+from fedprivacy.documents.cell import Ablated, Gap
+from fedprivacy.documents.cell import Cell as StoredCell
 from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.records.comparison_summary import finding
@@ -149,8 +151,7 @@ def _limits(finished: Sequence[tuple[Cell, dict[str, Any]]]) -> dict[str, Any]:
     named = [{**result, "ablation": cell.corner.ablation} for cell, result in ablated]
     measured = {} if planned is None else gaps(planned, named)
     written = [
-        comparison.Ablated.new(**cell, difference=_gap(measured.get(cell["ablation"]))).to_json()
-        for cell in named
+        Ablated.new(**cell, difference=_gap(measured.get(cell["ablation"]))).to_json() for cell in named
     ]
     whole = planned is not None and all(len(cell.runs) == len(cell.scenarios) for cell, _ in ablated)
     return {
@@ -159,8 +160,8 @@ def _limits(finished: Sequence[tuple[Cell, dict[str, Any]]]) -> dict[str, Any]:
     }
 
 
-def _gap(gap: Difference | None) -> comparison.Gap | None:
-    return None if gap is None else comparison.Gap.new(points=gap.points, low=gap.low, high=gap.high)
+def _gap(gap: Difference | None) -> Gap | None:
+    return None if gap is None else Gap.new(points=gap.points, low=gap.low, high=gap.high)
 
 
 def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: bool) -> dict[str, Any]:
@@ -186,7 +187,7 @@ def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: b
     }
 
 
-def _less_without(result: Mapping[str, Any], plain: Sequence[Mapping[str, Any]]) -> comparison.Gap | None:
+def _less_without(result: Mapping[str, Any], plain: Sequence[Mapping[str, Any]]) -> Gap | None:
     """By how many points an option's cell is more accurate than the one without it, seed by seed."""
     for cell in plain:
         if (cell["trust"], cell["epsilon"]) == (result["trust"], result["epsilon"]):
@@ -217,7 +218,7 @@ def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
     accuracies = [run["final"]["accuracy"] for run in runs]
     privacy = runs[0]["privacy"]
     ran = runs[0]["scenario"]
-    return comparison.Cell.new(
+    return StoredCell.new(
         trust=cell.corner.trust,
         mechanism=privacy["mechanism"],
         asked=cell.corner.mechanism,

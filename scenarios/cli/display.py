@@ -16,7 +16,8 @@ from scenarios.cli.brief import observer_lines, shortened, terms_line
 from scenarios.cli.display_limits import lines_of_comparison, lines_of_run
 
 if TYPE_CHECKING:  # the command starts without what only a result takes
-    from fedprivacy.documents.comparison import Cell, CompareDocument
+    from fedprivacy.documents.cell import Cell
+    from fedprivacy.documents.comparison import CompareDocument
     from fedprivacy.documents.guarantee import PerClient, Privacy
     from fedprivacy.documents.run import RunDocument
 

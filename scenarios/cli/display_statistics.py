@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from fedprivacy.documents.answers import Query
-from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.kinds import read_whole
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.io.console import Terminal

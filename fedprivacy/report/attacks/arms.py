@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from fedprivacy.documents.attack import ArmResult
-from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.io.validation import damaged
 from fedprivacy.report import words

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.estimates import EstimatesDocument
 from fedprivacy.report import words
 from fedprivacy.report.blocks import Details, Entry, Section, Table, Value

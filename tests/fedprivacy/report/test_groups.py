@@ -170,6 +170,7 @@ def comparison() -> dict[str, Any]:
             }
         ]
         users = {"users": 40, "worst_users": 4, "mean": seeds(0.8), "worst": seeds(0.8 - 2 * shift)}
+        users["worst_by_chance"] = seeds(0.7)
         return {
             "trust": trust,
             "epsilon": epsilon,
@@ -199,7 +200,13 @@ def test_a_comparison_shows_each_arm_at_its_largest_epsilon_and_all_cells_folded
     [folded] = [block for block in section.blocks if isinstance(block, Details)]
     assert len(folded.blocks[0].head) == 5
     [users] = [block for block in section.blocks if isinstance(block, Table)]
-    assert plain(users)[1] == ["Central, epsilon 1", "80.0 % (78.0 to 82.0 %)", "20.0 % (18.0 to 22.0 %)"]
+    assert plain(users)[1] == [
+        "Central, epsilon 1",
+        "80.0 % (78.0 to 82.0 %)",
+        "20.0 % (18.0 to 22.0 %)",
+        "70.0 % (68.0 to 72.0 %)",
+    ]
+    assert "only the chance of few records separates them" in users.caption
     [section] = measures.of_comparison(read)
     assert prose(section).startswith("No noise: accuracy 89.0 % looks better than the model is")
 
