@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from fedprivacy.io.spreadsheet import as_text
 from fedprivacy.report.blocks import Entry, Group, Picture, Table, Value
 
 NOTHING = "—"  # a cell without a figure, which is empty in a file
 # Characters that mean the same in a URI and in an attribute of HTML.
 _PLAIN = " !$()*+,-./:;=?@[]^_`{|}~"
-_FORMULA = re.compile(
-    r"[=+@\t\r]|-(?!\d*\.?\d+(?:e[+-]?\d+)?\s*%?$)"
-)  # by these a spreadsheet begins a formula
 
 
 def csv_text(tables: Sequence[Table]) -> str:
     """The tables of a chart as CSV (RFC 4180): of several each below its caption.
 
-    The heading of a group of rows is the first column of its rows. A text that a spreadsheet would take for a
-    formula begins with an apostrophe, since names come from data files that others wrote.
+    The heading of a group of rows is the first column of its rows.
     """
     stream = io.StringIO()
     writer = csv.writer(stream)
@@ -65,7 +61,7 @@ def _cell(value: Value) -> str:
     text = " ".join(text.split())
     if text == NOTHING:
         return ""
-    return f"'{text}" if _FORMULA.match(text) else text
+    return as_text(text)
 
 
 def links(picture: Picture) -> list[tuple[str, str, str]]:

@@ -17,6 +17,7 @@ from fedprivacy.documents.redaction import public
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.escape import on_one_line
+from fedprivacy.io.spreadsheet import as_text
 from fedprivacy.verification.verify import checked_document
 from scenarios.stored.tables import OPERATOR_TABLE, TABLES, Rows, operator_values
 
@@ -133,8 +134,7 @@ def cell(value: object) -> object:
         value = " ".join(map(str, value))
     if not isinstance(value, str):
         return value
-    text = on_one_line(value)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+    return as_text(on_one_line(value))
 
 
 def _parquet(rows: Rows) -> bytes:
