@@ -18,11 +18,10 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from fedprivacy.report import svg
 from scenarios.authoring.catalogue import ready, start_command
 
 PICTURES = Path(__file__).parents[1] / "pictures"
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
-MARGIN = 12  # pixels around a chart, whose texts reach its edges
 MAIN = "options"  # the chart that answers a comparison of options, below that of the trust models
 LAYOUTS = {"wide": "", "narrow": "-narrow"}  # layout of the page -> end of the file's name
 
@@ -36,8 +35,6 @@ def charts(page: str, chart: str = "") -> Iterator[tuple[str, str]]:
     """
     if not chart and f'class="{MAIN}-wide"' in page:
         chart = MAIN
-    root = re.search(r":root \{(.*?)\}", page, re.DOTALL)
-    colours = dict(re.findall(r"(--[a-z-]+): (#[0-9a-f]{6})", root[1])) if root else {}
     for layout, end in LAYOUTS.items():
         name = re.escape(chart) if chart else r"[\w-]+"
         found = re.search(rf'<svg class="{name}-{layout}".*?</svg>', page, re.DOTALL)
@@ -45,33 +42,7 @@ def charts(page: str, chart: str = "") -> Iterator[tuple[str, str]]:
             below = re.search(r"<figcaption>(.*?)</figcaption>", page[found.end() :], re.DOTALL)
             # "Above" is the page that the picture leaves.
             caption = re.sub(r",? against the observers named (above|here)", "", below[1] if below else "")
-            yield end, standing_alone(found[0], colours, caption)
-
-
-def standing_alone(svg: str, colours: dict[str, str], caption: str = "") -> str:
-    """Returns an inline SVG as a file: with its namespace, its font, and colours in place of variables.
-
-    Args:
-        svg: The element of a report page.
-        colours: Variable -> colour.
-        caption: That of the page, which states the terms of the epsilons; kept as metadata of the file.
-
-    Raises:
-        KeyError: if it has a variable without a colour.
-        AssertionError: if it states no size.
-    """
-    svg = re.sub(r"var\((--[a-z-]+)\)", lambda variable: colours[variable[1]], svg)
-    svg = re.sub(r'<g class="spot".*?</g>', "", svg, flags=re.DOTALL)  # values on hover need the page's style
-    svg = re.sub(r"<!--.*?-->|\n(?=\n)", "", svg, flags=re.DOTALL)
-    size = re.search(r'viewBox="0 0 (\S+) ([^"]+)"', svg)
-    assert size is not None, svg[:200]
-    width, height = map(float, size.groups())
-    wide, high = width + 2 * MARGIN, height + 2 * MARGIN
-    box = f'viewBox="{-MARGIN} {-MARGIN} {wide:g} {high:g}" width="{wide:g}" height="{high:g}"'
-    svg = re.sub(r'viewBox="[^"]*" width="[^"]*" height="[^"]*"', box, svg, count=1)
-    style = f'style="background: #ffffff; font-family: {FONT}"'
-    svg = svg.replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" {style} ', 1)
-    return svg.replace("</title>", f"</title><metadata>{caption}</metadata>", 1) + "\n"
+            yield end, svg.alone(found[0], caption) + "\n"
 
 
 def write(page: Path, target: str, chart: str = "") -> list[Path]:
@@ -86,10 +57,10 @@ def write(page: Path, target: str, chart: str = "") -> list[Path]:
         The paths, none if the page has no chart.
     """
     paths = []
-    for end, svg in charts(page.read_text(encoding="utf-8"), chart):
+    for end, drawing in charts(page.read_text(encoding="utf-8"), chart):
         path = PICTURES / f"{target}{end}.svg"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(svg, encoding="utf-8")
+        path.write_text(drawing, encoding="utf-8")
         paths.append(path)
     return paths
 

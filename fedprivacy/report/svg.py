@@ -144,17 +144,29 @@ def _light() -> Mapping[str, str]:
     return {placeholder: colours[variable] for placeholder, variable in _VARIABLES.items()}
 
 
-def alone(drawing: str) -> str:
-    """An `<svg>` element of a page as a file by itself: on white, in the light colours of the page."""
+def alone(drawing: str, caption: str = "") -> str:
+    """An `<svg>` element of a page as a file by itself: on white, in the light colours of the page.
+
+    Args:
+        drawing: The element.
+        caption: That of the page, as HTML, which states the terms of the epsilons; kept as metadata.
+    """
+    drawing = re.sub(r'<g class="spot".*?</g>', "", drawing, flags=re.DOTALL)  # hover texts need the page
     colours = {_VARIABLES[placeholder]: colour for placeholder, colour in _light().items()}
     drawing = re.sub(r"var\((--[a-z]+)\)", lambda variable: colours[variable.group(1)], drawing)
     width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)"', drawing)[:2])
-    box = f'viewBox="{-MARGIN:g} {-MARGIN:g} {width + 2 * MARGIN:g} {height + 2 * MARGIN:g}"'
+    width, height = width + 2 * MARGIN, height + 2 * MARGIN
+    box = f'viewBox="{-MARGIN:g} {-MARGIN:g} {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     drawing = re.sub(
-        r' class="[^"]*" viewBox="[^"]*"', f' xmlns="http://www.w3.org/2000/svg" {box}', drawing, count=1
+        r' class="[^"]*" viewBox="[^"]*" width="[^"]*" height="[^"]*"',
+        f' xmlns="http://www.w3.org/2000/svg" {box}',
+        drawing,
+        count=1,
     )
     paper = f'<rect x="{-MARGIN:g}" y="{-MARGIN:g}" width="100%" height="100%" fill="{colours["--paper"]}"/>'
     drawing = drawing.replace('role="group"', 'role="img"', 1)
+    if caption:
+        drawing = drawing.replace("</title>", f"</title><metadata>{caption}</metadata>", 1)
     return drawing.replace(
         "</desc>", f'</desc>{paper}<g font-family="Arial, sans-serif" fill="{colours["--ink"]}">', 1
     ).replace("</svg>", "</g></svg>")

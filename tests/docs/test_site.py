@@ -130,15 +130,16 @@ def test_each_picture_of_the_gallery_belongs_to_a_scenario_and_stands_alone() ->
 
 def test_a_chart_is_taken_from_a_page_with_its_colours() -> None:
     page = (
-        "<style>:root { --ink: #123456; }</style>"
-        '<svg class="first-wide" viewBox="0 0 10 20" width="10" height="20"><path style="fill: var(--ink)"/></svg>'
-        '<svg class="first-narrow" viewBox="0 0 5 6" width="5" height="6"><title>A</title></svg>'
+        '<svg class="first-wide" viewBox="0 0 10 20" width="10" height="20" role="group"><desc></desc>'
+        '<path style="fill: var(--ink)"/><g class="spot"><title>5 %</title></g></svg>'
+        '<svg class="first-narrow" viewBox="0 0 5 6" width="5" height="6"><title>A</title><desc></desc></svg>'
         "<figcaption>Each epsilon: delta 1e-5, against the observers named above.</figcaption>"
         '<svg class="other-wide" viewBox="0 0 7 8" width="7" height="8"></svg>'
     )
     (end, wide), (narrow_end, narrow) = pictures.charts(page)
     assert (end, narrow_end) == ("", "-narrow")
-    assert "fill: #123456" in wide
+    assert 'style="fill: #1c2329"' in wide  # the ink of a light page
+    assert "5 %" not in wide  # hover texts need the style of the page
     assert 'viewBox="-12 -12 34 44" width="34" height="44"' in wide
     assert "<title>A</title><metadata>Each epsilon: delta 1e-5.</metadata>" in narrow
     ((_, other),) = pictures.charts(page, "other")
