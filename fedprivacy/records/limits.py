@@ -6,14 +6,14 @@ twenty would still seem to by its own interval.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from fedprivacy.records.seed_statistics import Difference, difference
 
 Cell = Mapping[str, Any]
 CHANGES = {
-    "cohort-double": "twice the sampling rate",
+    "cohort-double": "twice the sampling.rate",
     "rounds-double": "server.rounds = {rounds}",
     "norm-half": "privacy.clipping_norm = {clipping_norm:g}",
     "norm-double": "privacy.clipping_norm = {clipping_norm:g}",
@@ -50,16 +50,16 @@ def limiting(planned: Cell, ablations: Sequence[Cell]) -> str:
         gains.pop("no-clipping", None)
         if without_clipping is not None:
             gains["no-clipping"] = without_clipping
-    certain = {name: gap for name, gap in gains.items() if gap.low is not None and gap.low > 0}
+    certain = _certain(gains)
     if certain:
         largest = max(certain, key=lambda name: certain[name].points)
-        return _sentence(largest, certain, planned, by_name)
+        return _sentence(largest, gains, planned, by_name)
     seeds = len(planned["seeds"])
     half = measured.get("data-half")
     if half is not None and half.high is not None and half.high < 0:
         return (
             f"The number of records limits this run: with half of them it reaches {_percent(half.mean)} "
-            f"instead of {_percent(half.minus)}, and no other measured change helps. Try more clients."
+            f"instead of {_percent(half.minus)}. No other measured change helps. Try more clients."
         )
     free = measured.get("no-clipping")
     if free is not None and free.high is not None and free.high <= NEGLIGIBLE:
@@ -78,42 +78,58 @@ def _level(ablations: Sequence[Cell]) -> float:
     return 1 - 0.05 / max(1, len(ablations) + ({"no-noise", "no-clipping"} <= names))
 
 
-def _sentence(
-    name: str, certain: Mapping[str, Difference], planned: Cell, by_name: Mapping[str, Cell]
-) -> str:
-    """The sentence on the largest certain gain."""
-    gap, cell = certain[name], by_name[name]
-    reached = f"{_percent(gap.mean)} instead of {_percent(gap.minus)} (means of {gap.seeds} seeds)"
+def _sentence(name: str, gains: Mapping[str, Difference], planned: Cell, by_name: Mapping[str, Cell]) -> str:
+    """The text on the largest certain gain of several, at most 30 words.
+
+    Args:
+        name: The ablation that gains most.
+        gains: All measured gains, from which it was chosen.
+        planned: As of `gaps`.
+        by_name: The cells of the ablations.
+    """
+    gap, cell, certain = gains[name], by_name[name], _certain(gains)
+    reached = f"{_percent(gap.mean)} instead of {_percent(gap.minus)} ({_best_of(gains)}{gap.seeds} seeds)"
     if name == "no-noise":
-        advice = "Try more clients in a cohort or a larger epsilon."
         private = {name: certain[name] for name in CHANGES if name in certain}
+        advice = "Try more clients in a cohort or a larger epsilon."
         if private:
             best = max(private, key=lambda name: private[name].points)
             change, reaches = CHANGES[best].format(**by_name[best]), _percent(private[best].mean)
-            advice += f" At the same epsilon {change} reaches {reaches}."
+            chosen = _best_of([name for name in CHANGES if name in gains]).removesuffix(", ")
+            advice = f"At this epsilon {change} reaches {reaches}{chosen and f' ({chosen})'}."
         return f"Noise limits this run: without it {reached}. {advice}"
     if name == "rounds-double":
         return (
-            f"Too few rounds limit this run: with {cell['rounds']:,} at the same epsilon {reached}. "
+            f"Too few rounds limit this run: with {cell['rounds']:,} at equal epsilon {reached}. "
             f"Try server.rounds = {cell['rounds']}."
         )
     if name == "cohort-double":
         return (
-            f"Small cohorts limit this run: with twice the sampling rate at the same epsilon {reached}. "
+            f"Small cohorts limit this run: with twice the sampling rate at equal epsilon {reached}. "
             "Try a larger sampling.rate."
         )
     if name == "no-clipping":
         advice = "Try a larger privacy.clipping_norm."
         if "norm-double" in certain:
             norm, reaches = by_name["norm-double"]["clipping_norm"], _percent(certain["norm-double"].mean)
-            advice = f"Try privacy.clipping_norm = {norm:g}, which reaches {reaches} at the same epsilon."
+            advice = f"Try privacy.clipping_norm = {norm:g}: {reaches} at equal epsilon."
         beside = " without noise" if "no-noise" in by_name else ""
         return f"Clipping limits this run: unclipped it reaches {reached}{beside}. {advice}"
     return (
         f"The clipping norm limits this run: with {cell['clipping_norm']:g} in place of "
-        f"{planned['clipping_norm']:g} at the same epsilon {reached}. "
+        f"{planned['clipping_norm']:g} at equal epsilon {reached}. "
         f"Try privacy.clipping_norm = {cell['clipping_norm']:g}."
     )
+
+
+def _certain(gains: Mapping[str, Difference]) -> dict[str, Difference]:
+    """The gains whose interval excludes zero."""
+    return {name: gap for name, gap in gains.items() if gap.low is not None and gap.low > 0}
+
+
+def _best_of(candidates: Collection[str]) -> str:
+    """States that a figure is the largest of several, which were compared on the same runs."""
+    return f"best of {len(candidates)}, " if len(candidates) > 1 else ""
 
 
 def _percent(share: float) -> str:

@@ -39,7 +39,8 @@ def of_estimates(document: EstimatesDocument, cells: Sequence[Protected]) -> Ans
         else "."
     )
     name = cards.brief(best.approach)
-    sentence = f"At {at}, {name} loses least: {value} above the exact minimum"
+    among = f" of {len(ranked)}" if len(ranked) > 1 else ""
+    sentence = f"At {at}, {name} loses least{among}: {value} above the exact minimum"
     if len(ranked) > 1 and _excess(best) > 0:
         ratio = words.number(_excess(worst) / _excess(best), 2)
         sentence += f"; {cards.brief(worst.approach)} loses {ratio} times that"

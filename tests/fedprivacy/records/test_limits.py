@@ -44,9 +44,9 @@ def every(**accuracies: float) -> list[dict[str, Any]]:
     ("accuracies", "start", "advice"),
     [
         ({"no_noise": 0.9, "no_clipping": 0.9}, "Noise limits this run: without it 90.0 % instead of 80.0 %", "epsilon"),
-        ({"no_noise": 0.9, "no_clipping": 0.9, "cohort_double": 0.85}, "Noise limits", "twice the sampling rate reaches 85.0 %"),
+        ({"no_noise": 0.9, "no_clipping": 0.9, "cohort_double": 0.85}, "Noise limits", "twice the sampling.rate reaches 85.0 % (best of 4)"),
         ({"no_clipping": 0.9}, "Clipping limits this run: unclipped it reaches 90.0 % instead of 80.0 %", "larger privacy.clip"),
-        ({"no_clipping": 0.9, "norm_double": 0.85}, "Clipping limits", "clipping_norm = 2, which reaches 85.0 %"),
+        ({"no_clipping": 0.9, "norm_double": 0.85}, "Clipping limits", "clipping_norm = 2: 85.0 %"),
         ({"norm_half": 0.85}, "The clipping norm limits this run: with 0.5 in place of 1", "clipping_norm = 0.5"),
         ({"rounds_double": 0.9}, "Too few rounds limit this run: with 20", "server.rounds = 20"),
         ({"cohort_double": 0.9}, "Small cohorts limit this run", "sampling.rate"),
@@ -58,6 +58,13 @@ def test_the_largest_certain_gain_is_the_limit(accuracies: dict[str, float], sta
     sentence = limiting(cell(0.8), every(**accuracies))
     assert sentence.startswith(start)
     assert advice in sentence
+    assert len(sentence.split()) <= 30
+    assert ("(best of 6, 5 seeds)" in sentence) == any(accuracy > 0.8 for accuracy in accuracies.values())
+
+
+def test_a_gain_of_the_only_ablation_is_the_best_of_none() -> None:
+    sentence = limiting(cell(0.8), [cell(0.85, "norm-half", 0.5, clipping_norm=0.5)])
+    assert "85.0 % instead of 80.0 % (5 seeds)" in sentence
 
 
 def test_no_limit_is_named_within_the_noise_of_the_seeds() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import doctest
 import re
 from pathlib import Path
@@ -142,6 +143,23 @@ def test_the_figures_are_those_of_the_documents(answered: Any) -> None:
     lines = [line.text for line in compared.cards[1].lines]
     assert lines[0] == "From the server: epsilon\u00a01 to 8"
     assert compared.cards[1].lines[0].note == "Moderate at 1, rules out little at 8; Local only"
+
+
+def test_a_maximum_over_mechanisms_says_of_how_many(answered: Any) -> None:
+    compared = copy.deepcopy(answered["compare"])
+    assert page_of(compared).answer.label.endswith("; best of 2")  # central and local
+    assert "(best of" not in page_of(compared).answer.sentence
+    local = [cell for cell in compared["cells"] if cell["trust"] == "local"]
+    for cell in local:
+        cell["asked"] = "auto"
+    compared["cells"] += [{**cell, "asked": "gaussian", "accuracy": {"mean": 0.99}} for cell in local]
+    answer = page_of(compared).answer
+    assert "under Local (best of 2)" in answer.sentence
+    assert len(answer.sentence.split()) <= ANSWER_WORDS
+    assert [line.text.partition(":")[0] for line in answer.cards[0].lines][:2] == [
+        "Local (best of 2)",
+        "Central",
+    ]
 
 
 def test_of_what_is_missing_the_answer_says_so(answered: Any) -> None:
