@@ -1,14 +1,16 @@
-"""When an attack's interval tells nothing, and how many targets would do."""
+"""When an attack's interval tells nothing, and how many targets or canaries would do."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from itertools import count
 
+from fedprivacy.attacks.empirical import Guesses, p_value
 from fedprivacy.attacks.intervals import CONFIDENCE, proportion_high, proportion_low
 
 WIDEST = 0.5  # of shares: an interval wider than half of all that is possible is no result
 GOAL = 0.2  # the width that the numbers below are for
+MOST_CANARIES = 100_000  # that an audit adds
 _ERROR = (1 - CONFIDENCE) / 2
 
 
@@ -64,3 +66,43 @@ def nonmembers_needed(fpr: float) -> int:
     """
     first = max(1, round(1 / fpr))  # of fewer not one may be accused
     return next(number for number in count(first) if width(int(fpr * number + 1e-9), number) <= fpr)
+
+
+@lru_cache
+def canaries_needed(
+    epsilon: float, delta: float, error: float, share: float, rate: float = 1.0
+) -> int | None:
+    """The number of canaries whose guesses prove more than an epsilon; None where `MOST_CANARIES` do not.
+
+    Args:
+        epsilon: To be exceeded, at least 0.
+        delta: Of the claim.
+        error: The probability of a false alarm that one check has.
+        share: Of the canaries, for how many a guess is made, in (0, 1].
+        rate: The share of right guesses; 1: all of them, with which fewest canaries do.
+    """
+
+    def proves(canaries: int) -> bool:
+        made = max(1, round(share * canaries))
+        return p_value(Guesses(canaries, made, int(rate * made + 1e-9)), epsilon, delta) <= error
+
+    # By 5 % at a time: a delta outgrows what ever more guesses prove, so that doubling may miss all that do.
+    low, high = 1, 2
+    while not proves(high):
+        low, high = high, max(high + 1, high * 21 // 20)
+        if high > MOST_CANARIES:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if proves(middle) else (middle, high)
+    return high
+
+
+def rounded_up(number: int) -> int:
+    """A needed number with two digits, rounded up.
+
+    >>> rounded_up(104), rounded_up(1675)
+    (110, 1700)
+    """
+    step = int(10 ** max(0, len(str(number)) - 2))
+    return -(-number // step) * step

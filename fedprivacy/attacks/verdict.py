@@ -101,9 +101,9 @@ class Verdict:
             rest = f" Not checked, since nothing is guaranteed against {it}: {_listed(self.unbounded)}."
         if not self.refuted:
             single = len(self.checked) == 1
-            several = f"All {len(self.checked)} attacks together stay under their bounds"
-            stays = f"The attack {self.checked[0]} stays under its bound" if single else several
-            return f"{stays} {basis}.{rest}"
+            several = f"None of {len(self.checked)} attacks refutes its bound"
+            result = f"The attack {self.checked[0]} does not refute its bound" if single else several
+            return f"{result} {basis}, which proves no guarantee.{rest}"
         names, worst = list(dict.fromkeys(single.attack for single in self.refuted)), self.refuted[0]
         return (
             f"{_listed(names)} {'is' if len(names) == 1 else 'are'} above what the guarantee allows: "

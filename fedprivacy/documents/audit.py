@@ -15,7 +15,7 @@ from fedprivacy.io.validation import Fields
 
 
 class Guesses(Fields):
-    """How the guesses at one number of guesses fared; verified, and not on the page."""
+    """How the guesses at one number of guesses fared."""
 
     made: Annotated[int, Field(ge=1, le=10**8)]
     right: Annotated[int, Field(ge=0, le=10**8)]
@@ -54,9 +54,11 @@ class Bound(Part):
     ceiling: Annotated[float, Checked(Number)] = Field(ge=0)
     delta: Annotated[float, Checked(Annotated[float, Field(ge=0, lt=1)])]
     confidence: float
-    checks: Annotated[Raw, Checked(Annotated[int, Field(ge=1, le=1000)])] = None
+    checks: Annotated[int | None, Checked(Annotated[int, Field(ge=1, le=1000)])] = None
     canaries: Annotated[int, Checked(Annotated[int, Field(ge=1, le=10**9)])]
-    guesses: Annotated[Raw, Checked(Annotated[list[Guesses], Field(min_length=1, max_length=100)])] = None
+    guesses: Annotated[
+        tuple[Guesses, ...], Checked(Annotated[list[Guesses], Field(min_length=1, max_length=100)])
+    ] = ()
 
 
 class IfGaussian(Part):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pydantic import Field
+from scipy.stats import binomtest
 
 from fedprivacy.documents.envelope import Document, Performance
 from fedprivacy.documents.guarantee import Guarantees, Privacy
@@ -24,10 +25,20 @@ class Choice(Part):
 
 
 class TuneCandidate(Part):
-    """One of those to choose from."""
+    """One of those to choose from; `public_records` are those that its public accuracy was measured on."""
 
     settings: Annotated[dict[str, Any], CHECKED]
     public_accuracy: Annotated[float | None, Checked(Number | None)] = None
+    public_records: Annotated[int, Field(ge=1, le=10**12)] | None = None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval (Wilson) of the public accuracy over records; None in an older record."""
+        accuracy, records = self.public_accuracy, self.public_records
+        if accuracy is None or records is None or not 0 <= accuracy <= 1:
+            return None
+        ends = binomtest(round(accuracy * records), records).proportion_ci(0.95, method="wilson")
+        return float(ends.low), float(ends.high)
 
 
 class Naive(Part):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fedprivacy.attacks.assessment import down
-from fedprivacy.attacks.sample_size import tells_epsilon
+from fedprivacy.attacks.sample_size import MOST_CANARIES, canaries_needed, rounded_up, tells_epsilon
 from fedprivacy.documents.audit import AuditDocument, Observer
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.guarantees.statement import printed
@@ -13,6 +13,7 @@ from fedprivacy.report import audit_chart, common, protection, words
 from fedprivacy.report.answers import audit as answer
 from fedprivacy.report.blocks import Entry, Items, Page, Section, Table, Text, Value
 
+UP_TO = f"up to {MOST_CANARIES:,}"
 HEAD = ("observer", "claimed", "at least", "if Gaussian", "ceiling", "estimate [95 %]")
 
 
@@ -61,6 +62,7 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
         Text(f"Against the {observer.observer}: {observer.verdict.words}", "status stopped")
         for observer in refuted
     ]
+    needed = _needed(document)
     trust = next((observer.trust for observer in guarantees if observer.trust), "none")
     cells = [protection.Protected(Arm(trust), None, guarantees)]
     return Page(
@@ -68,7 +70,7 @@ def page(document: AuditDocument, *, command: bool = False) -> Page:
         eyebrow="Audit",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_audit(document, cells),
-        lead=[*lead, *([drawn] if drawn else []), table],
+        lead=[*lead, *([drawn] if drawn else []), table, *([Text(" ".join(needed))] if needed else [])],
         sections=[
             Section("audited", "What was audited", [Items([document.audited.words, *_how(document)])]),
             Section("guarantees", "Who is protected from whom", protection.blocks(cells, ""), folded=False),
@@ -96,3 +98,32 @@ def _how(document: AuditDocument) -> list[str]:
         *expected,
         "A bound below its claim proves no guarantee: canaries see what canaries can.",
     ]
+
+
+def _needed(document: AuditDocument) -> list[str]:
+    """How many canaries could refute each claim, and how many would prove anything where none was proved."""
+    refuting: dict[str, None] = {}
+    proving: list[str] = []
+    for observer in document.observers:
+        bound, claim = observer.one_run, observer.guarantee.epsilon
+        if bound is None or not bound.checks:
+            continue
+        error = (1 - bound.confidence) / bound.checks
+        shares = [(guesses.made / bound.canaries, guesses.right / guesses.made) for guesses in bound.guesses]
+        if claim is not None:
+            few = _fewest(canaries_needed(claim, bound.delta, error, share) for share, _ in shares)
+            above = f"a bound above epsilon {printed(claim)}"
+            takes = f"{words.capital(above)} takes at least {few:,} canaries, all guessed rightly."
+            refuting[takes if few else f"No number of canaries {UP_TO} proves {above}."] = None
+        if bound.epsilon == 0:
+            few = _fewest(canaries_needed(0.0, bound.delta, error, share, rate) for share, rate in shares)
+            least = f"about {rounded_up(few):,} would prove a bound" if few else f"no number {UP_TO} would"
+            proving.append(
+                f"Too few canaries to tell against {words.observer(observer.observer)}: where guesses stay "
+                f"as often right as here, {least}."
+            )
+    return [*refuting, *proving]
+
+
+def _fewest(numbers: Iterable[int | None]) -> int | None:
+    return min((number for number in numbers if number is not None), default=None)

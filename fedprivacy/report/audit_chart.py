@@ -17,9 +17,9 @@ BEYOND = " An interval that reaches the right end of its axis goes on beyond it.
 HOW_TO_READ = (
     "Upright line: the claimed epsilon. A proved lower bound right of it refutes the claim; one left of it "
     "proves no guarantee. The ceiling is the most that so many canaries prove if every guess is right: where "
-    "it lies left of the claim, this audit could not have refuted it. The estimate, with its 95 % interval, "
-    "is no proof."
+    "it lies left of the claim, this audit could not have refuted it."
 )
+NO_PROOF = " The estimate, with its 95 % interval, is no proof."
 
 
 def picture(document: AuditDocument, terms: str) -> Picture | None:
@@ -50,7 +50,7 @@ def picture(document: AuditDocument, terms: str) -> Picture | None:
     return Chart(
         "audit",
         "Dot chart of epsilon as claimed, proved and provable against each observer",
-        f"{HOW_TO_READ}{BEYOND if beyond else ''} Each epsilon: {terms}.",
+        f"{HOW_TO_READ}{NO_PROOF * bool(series[-1].points)}{BEYOND * beyond} Each epsilon: {terms}.",
         (panel,),
         terms=f"Each epsilon: {terms}.",
     ).picture

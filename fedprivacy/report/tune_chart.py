@@ -28,9 +28,13 @@ def picture(document: TuneDocument, terms: str) -> Picture | None:
     if len(document.candidates) > DRAWN and any(c.public_accuracy is not None for c in document.candidates):
         caption.append(f"Of {len(document.candidates):,} candidates the best {DRAWN} are drawn.")
     if panels[0].rows and panels[0].title == SCORES:
+        counted = any(candidate.interval is not None for candidate in document.candidates)
         caption.append(
-            "Accuracy of each candidate on the public split, without intervals: the record of a choice does "
-            "not have the number of public records."
+            "Accuracy of each candidate on the public split, with its 95 % interval over records (Wilson), "
+            f"each by itself; the largest of {len(document.candidates):,} is flattered a little."
+            if counted
+            else "Accuracy of each candidate on the public split, without intervals: the record of a choice "
+            "does not have the number of public records."
         )
     else:
         caption.append(
@@ -64,7 +68,8 @@ def _scores(document: TuneDocument) -> Dots | None:
     rows = tuple(Row(f"{number}: {words_of(document.candidates[number].settings)}") for _, number in best)
     marks: dict[bool, list[Point]] = {True: [], False: []}
     for row, (accuracy, number) in enumerate(best):
-        marks[number == document.choice.candidate].append(Point(accuracy, float(row)))
+        interval = document.candidates[number].interval
+        marks[number == document.choice.candidate].append(Point(accuracy, float(row), interval))
     series = (
         Series((svg.LOCAL, "D", ""), "Chosen", tuple(marks[True])),
         Series((svg.NONE, "o", ""), "Not chosen", tuple(marks[False])),

@@ -201,7 +201,7 @@ def _document(
     chosen, tested = choice["candidate"], people.tests_clients("test")
     settings = {} if chosen is None else scenario.settings[chosen]
     public = scenario.tune.method != "random-stopping"
-    accuracies = {attempt["candidate"]: attempt["accuracy"] for attempt in tries} if public else {}
+    scored = {attempt["candidate"]: attempt for attempt in tries} if public else {}
     return TuneDocument.new(
         name=scenario.name,
         path=str(job.path),
@@ -215,8 +215,12 @@ def _document(
         scenario_digest=scenario_digest(job.directory),
         choice=Choice.new(**choice, settings=settings, clients=people.partition.clients),
         candidates=[
-            TuneCandidate.new(settings=attempt, public_accuracy=accuracies.get(number))
-            for number, attempt in enumerate(scenario.settings)
+            TuneCandidate.new(
+                settings=candidate,
+                public_accuracy=scored.get(number, {}).get("accuracy"),
+                public_records=scored.get(number, {}).get("records"),
+            )
+            for number, candidate in enumerate(scenario.settings)
         ],
         tries=[dict(attempt) for attempt in tries],
         **claims_of(scenario, plans, chosen, tested=tested),

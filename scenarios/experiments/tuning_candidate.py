@@ -162,7 +162,8 @@ def by_public(scenario: TuneScenario, number: int, plan: Plan, allow_code: bool)
     split = PublicSplit.of(people, scenario.seed)
     trained = train(scenario.candidate(number), split.plan(plan), split.people, allow_code=allow_code)
     private = 0.0 if scenario.tune.method == "public" else float(trained.shares(people).sum())
-    return {"candidate": number, "accuracy": trained.accuracy(split.x, split.y), "private": private}
+    accuracy, records = trained.accuracy(split.x, split.y), len(split.y)
+    return {"candidate": number, "accuracy": accuracy, "records": records, "private": private}
 
 
 def by_clients(

@@ -12,6 +12,7 @@ from fedprivacy.report.answers import cards
 from fedprivacy.report.blocks import Answer, Entry
 from fedprivacy.report.protection import Protected
 
+CONFIDENT = "95 % confidence"
 COST = "An audit tests claims and measures no accuracy: fedprivacy run does."
 
 
@@ -36,14 +37,20 @@ def of_audit(document: AuditDocument, cells: Sequence[Protected]) -> Answer:
     who, claim = cards.brief(words.observer(worst.observer), 3), worst.guarantee.epsilon
     claimed = "nothing is claimed" if claim is None else f"epsilon {printed(claim)} is claimed"
     value = "—" if proved is None else down(proved)
+    label = f"epsilon proved against {who}, {CONFIDENT}; {claimed}"
     if worst.verdict.holds is False:
-        sentence = f"REFUTED: against {who} {claimed}, and canaries prove more"
-        sentence += "." if proved is None else f": at least epsilon {value}."
+        if proved is None or claim is None or proved <= claim:  # another test than the bound refutes it
+            value, label = "REFUTED", f"the claim against {who}; {claimed}"
+            sentence = f"REFUTED: against {who} {claimed}, and that is false."
+        else:
+            sentence = f"REFUTED: against {who} {claimed}, and canaries prove more: at least epsilon {value}."
     elif proved is None:
         sentence = f"Canaries prove no bound against {who}; {claimed}."
+    elif proved == 0:
+        sentence = f"No claim is refuted: against {who} canaries prove nothing; {claimed}."
     else:
         sentence = f"No claim is refuted: against {who} canaries prove at least epsilon {value}; {claimed}."
-    return cards.answer(sentence, value, f"epsilon proved against {who}; {claimed}", cells, shown)
+    return cards.answer(sentence, value, label, cells, shown)
 
 
 def _rank(observer: Observer) -> tuple[bool, bool, float]:
@@ -55,4 +62,6 @@ def _rank(observer: Observer) -> tuple[bool, bool, float]:
 def _measured(observer: Observer, proved: float) -> Entry:
     who = cards.brief(words.observer(observer.observer), 3)
     tone = "bad" if observer.verdict.holds is False else ""
-    return Entry(f"Canaries prove at least epsilon {down(proved)}", f"against {who}", tone)
+    if proved == 0:
+        return Entry("Canaries prove nothing", f"against {who}; that proves no guarantee", tone)
+    return Entry(f"Canaries prove at least epsilon {down(proved)}", f"against {who}, {CONFIDENT}", tone)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedprivacy.documents.attack import CLIPPED, ArmResult, Attack
+from fedprivacy.documents.attack import CLIPPED, ArmResult, Attack, Measure
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
 from fedprivacy.report.answers import cards
-from fedprivacy.report.attacks import figures
+from fedprivacy.report.attacks import figures, headline
 from fedprivacy.report.blocks import Answer, Entry
 from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.protection import Protected
@@ -33,24 +33,29 @@ def of_attacks(document: ReplayDocument, cells: Sequence[Protected]) -> Answer:
     ]
     if not exposed:
         return cards.answer("No attack was completed.", "—", "right guesses", cells, shown)
-    (most, strongest), *others = exposed.items()
-    value = _right(strongest) if figures.from_guessing(strongest.auc) else _interval(strongest)
-    sentence = words.capital(f"{most} the strongest attack {_success(strongest)}".lstrip())
+    (most, (strongest, *rest)), *others = exposed.items()
+    which = f"strongest of {len(rest) + 1} attacks" if rest else "attack"
+    sentence = words.capital(f"{most} the {which} {_success(strongest)}".lstrip())
     if others:
-        least, weakest = others[-1]
+        least, (weakest, *_) = others[-1]
         sentence += f"; {least} it {_success(weakest)}"
     else:
         sentence += f", from {cards.brief(figures.seat(strongest.seat), 3)}; {_allowed(strongest)}"
-    return cards.answer(f"{sentence}.", value, _label(strongest, most), cells, shown)
+    return cards.answer(f"{sentence}.", _value(strongest), _label(strongest, most), cells, shown)
 
 
-def _exposed(document: ReplayDocument) -> dict[str, Attack]:
-    """Each arm, or level of privacy, in words, with its strongest attack; the most exposed first."""
+def _exposed(document: ReplayDocument) -> dict[str, list[Attack]]:
+    """Attacks by arm, or level of privacy, in words: the strongest first, the most exposed level first."""
     groups: dict[str, list[Attack]] = {}
     for attack in document.attacks:
         groups.setdefault(_where(document, attack), []).append(attack)
-    strongest = {where: figures.strongest(group) for where, group in groups.items()}
-    return dict(sorted(strongest.items(), key=lambda named: -named[1].auc.value))
+    for group in groups.values():
+        group.sort(key=_area, reverse=True)
+    return dict(sorted(groups.items(), key=lambda named: -_area(named[1][0])))
+
+
+def _area(attack: Attack) -> float:
+    return attack.auc.value
 
 
 def _where(document: ReplayDocument, attack: Attack) -> str:
@@ -66,22 +71,36 @@ def _where(document: ReplayDocument, attack: Attack) -> str:
     return "without privacy" if attack.level is None else f"at epsilon {words.epsilon(attack.level)}"
 
 
-def _right(attack: Attack) -> str:
-    """The share of right guesses, members and others equally often; else the area."""
-    right = attack.balanced_accuracy
+def _share(attack: Attack) -> Measure | None:
+    """The share of right guesses, members and others equally often; None: the area is shown instead."""
+    return headline.telling(attack.balanced_accuracy)
+
+
+def _value(attack: Attack) -> str:
+    if not headline.telling(attack.auc):
+        return headline.SHORT
+    if not figures.from_guessing(attack.auc):
+        return _interval(attack)
+    right = _share(attack)
     return figures.share(attack.auc.value) if right is None else figures.percent(right.value)
 
 
 def _success(attack: Attack) -> str:
+    if not headline.telling(attack.auc):
+        return f"has {headline.too_few(attack.auc)}"
     if not figures.from_guessing(attack.auc):
-        return "does no better than guessing"
-    if attack.balanced_accuracy is None:
-        return f"reaches AUC {_right(attack)}"
-    return f"is right in {_right(attack)} of guesses"
+        return "is not distinguishable from guessing"
+    return (
+        f"reaches AUC {_value(attack)}"
+        if _share(attack) is None
+        else f"is right in {_value(attack)} of guesses"
+    )
 
 
 def _label(attack: Attack, where: str) -> str:
-    area = attack.balanced_accuracy is None
+    if not headline.telling(attack.auc):
+        return f"to tell{where and f', {where}'}; {headline.needed(attack.auc)}"
+    area = _share(attack) is None
     what = "AUC of the strongest attack" if area else "of guesses about membership right"
     sure = "" if figures.from_guessing(attack.auc) else "(95 % interval) "
     return f"{sure}{what}{where and f', {where}'}; {'guessing gives 0.5' if area else COIN}"
@@ -92,7 +111,7 @@ def _allowed(attack: Attack) -> str:
     if attack.guarantee is None or not attack.guarantee.holds:
         return "nothing is guaranteed against it"
     bound = attack.bound
-    if attack.balanced_accuracy is not None and bound.balanced_accuracy is not None:
+    if _share(attack) is not None and bound.balanced_accuracy is not None:
         return f"its guarantee allows {figures.at_most(bound.balanced_accuracy, rate=True)}"
     if bound.auc is not None:
         return f"its guarantee allows AUC {figures.at_most(bound.auc)}"
@@ -100,24 +119,24 @@ def _allowed(attack: Attack) -> str:
 
 
 def _interval(attack: Attack) -> str:
-    right = attack.balanced_accuracy
+    right = _share(attack)
     return figures.ends(attack.auc) if right is None else figures.ends(right, rate=True)
 
 
-def _measured(exposed: dict[str, Attack]) -> Entry:
-    where, attack = next(iter(exposed.items()))
+def _measured(exposed: dict[str, list[Attack]]) -> Entry:
+    where, (attack, *_) = next(iter(exposed.items()))
     note = f"95 % interval {_interval(attack)}; attack {cards.brief(attack.name)}{where and f' {where}'}"
     tone = "bad" if figures.from_guessing(attack.auc) else ""
     return Entry(f"Measured: {_success(attack).removeprefix('is ')}", note, tone)
 
 
-def _accuracies(document: ReplayDocument, exposed: dict[str, Attack]) -> list[Entry]:
+def _accuracies(document: ReplayDocument, exposed: dict[str, list[Attack]]) -> list[Entry]:
     """The accuracy of the attacked models: of each arm, or at each level of privacy."""
     if document.arms:
         measured = [(_named(arm), arm.accuracy.test.mean) for arm in document.arms]
         measured.sort(key=lambda pair: -(pair[1] or 0.0))
     else:
-        measured = [(where, attack.model_accuracy.before) for where, attack in exposed.items()]
+        measured = [(where, attacks[0].model_accuracy.before) for where, attacks in exposed.items()]
     lines = [
         Entry(f"{words.accuracy(accuracy)} accuracy{where and f' {where}'}")
         for where, accuracy in measured

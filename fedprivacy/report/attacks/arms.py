@@ -290,7 +290,7 @@ def _area(reach: Reached) -> str:
     if reach.best is None:
         return "—"
     if not headline.telling(reach.best.auc):
-        return f"in {figures.ends(reach.best.auc)} ({headline.TOO_FEW})"
+        return f"in {figures.ends(reach.best.auc)} ({headline.too_few(reach.best.auc)})"
     return f"{figures.share(reach.best.auc.value)} ({figures.ends(reach.best.auc)})"
 
 

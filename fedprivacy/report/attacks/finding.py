@@ -37,18 +37,20 @@ def sentences(document: ReplayDocument) -> list[str]:
 def sentence(attacks: Sequence[Attack]) -> str:
     """The strongest attack of one seat: how often it is right, at which price, against which guarantee."""
     best = figures.strongest(attacks)
-    rate = headline.telling(best.tpr_at_fpr.get("0.01"))
+    shown = best.tpr_at_fpr.get("0.01")
+    rate = headline.telling(shown)
     caught = (
         f"finds {figures.percent(rate.value)} of the members at 1 % FPR ({figures.ends(rate, rate=True)})"
         if rate
-        else f"has {headline.TOO_FEW} how many members it finds at 1 % FPR ({headline.needed(0.01)})"
+        else f"has {headline.too_few(shown)} how many members it finds at 1 % FPR "
+        f"({headline.needed(shown, 0.01)})"
     )
     area = (
         f"distinguishes members from non-members with AUC {figures.share(best.auc.value)} (95 % interval "
         f"{figures.ends(best.auc)})"
         if headline.telling(best.auc)
-        else f"has {headline.TOO_FEW} whether it distinguishes members from non-members (AUC between "
-        f"{figures.ends(best.auc).replace(' to ', ' and ')}; {headline.needed()})"
+        else f"has {headline.too_few(best.auc)} whether it distinguishes members from non-members "
+        f"(AUC between {figures.ends(best.auc).replace(' to ', ' and ')}; {headline.needed(best.auc)})"
     )
     return (
         f"{words.capital(figures.seat(best.seat))}, with the attack {best.name}, {area}, "
@@ -72,7 +74,7 @@ def _reached(best: Attack, place: int | None) -> str:
     if not headline.telling(best.auc):
         ends = figures.ends(best.auc).replace(" to ", " and ")
         bound = "" if best.epsilon is None else f"; {_bounded(best)}"
-        return f"{figures.seat(best.seat)} has {headline.TOO_FEW} (AUC between {ends}{bound})"
+        return f"{figures.seat(best.seat)} has {headline.too_few(best.auc)} (AUC between {ends}{bound})"
     verbs = {None: "reaches", 0: "distinguishes members from non-members with"}
     verb, interval = verbs.get(place, "with"), "95 % interval " if place == 0 else ""
     notes = [f"{interval}{figures.ends(best.auc)}"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fedprivacy.attacks.sample_size import GOAL, members_needed, nonmembers_needed, tells
+from fedprivacy.attacks.sample_size import GOAL, members_needed, nonmembers_needed, rounded_up, tells
 from fedprivacy.documents.attack import Measure
 
-TOO_FEW = "too few targets to tell"
+TRAINING = "training seeds too"  # what an interval over repeated training covers
 SHORT = "too few"  # where a number would be
 
 
@@ -14,24 +14,27 @@ def telling(measure: Measure | None) -> Measure | None:
     return measure if measure is not None and tells(measure.low, measure.high) else None
 
 
-def needed(fpr: float | None = None) -> str:
-    """How many targets it would take, in words.
+def too_few(measure: Measure | None) -> str:
+    """The lack that leaves an interval too wide: of targets, or of repeated training.
+
+    >>> too_few(None), too_few(Measure(value=0.7, low=0.0, high=1.0, covers=TRAINING))
+    ('too few targets to tell', 'too few runs to tell')
+    """
+    what = "runs" if measure is not None and measure.covers == TRAINING else "targets"
+    return f"too few {what} to tell"
+
+
+def needed(measure: Measure | None, fpr: float | None = None) -> str:
+    """How many targets it would take, in words; or runs, without a number.
 
     Args:
+        measure: The figure whose interval is too wide.
         fpr: The false positive rate of a TPR; without one, for an area or a share of right guesses.
     """
+    if measure is not None and measure.covers == TRAINING:
+        return "more runs, game.repeats, narrow the interval"
     others = members_needed() if fpr is None else nonmembers_needed(fpr)
     return (
-        f"about {_rounded(members_needed()):,} members and {_rounded(others):,} non-members in the half that "
-        f"is measured would give an interval of {100 * GOAL:g} points"
+        f"about {rounded_up(members_needed()):,} members and {rounded_up(others):,} non-members in the half "
+        f"that is measured would give an interval of {100 * GOAL:g} points"
     )
-
-
-def _rounded(number: int) -> int:
-    """Two digits, rounded up.
-
-    >>> _rounded(104), _rounded(1675)
-    (110, 1700)
-    """
-    step = int(10 ** max(0, len(str(number)) - 2))
-    return -(-number // step) * step

@@ -74,7 +74,7 @@ def _rounds_of(seen: Observed) -> str:
 
 def _printed(measure: Measure) -> str:
     if not headline.telling(measure):
-        return f"{figures.ends(measure, rate=True)} ({headline.TOO_FEW})"
+        return f"{figures.ends(measure, rate=True)} ({headline.too_few(measure)})"
     return f"{figures.percent(measure.value)} ({figures.ends(measure, rate=True)})"
 
 
@@ -129,7 +129,7 @@ def _figures(document: ReplayDocument, points: Points) -> Table:
                 Entry(figures.observed(seen), attack.name),
                 Entry(figures.percent(accuracy.value), figures.ends(accuracy, rate=True)),
                 Entry(figures.share(attack.auc.value), figures.ends(attack.auc)),
-                Entry("—", headline.TOO_FEW)
+                Entry("—", headline.too_few(attack.tpr_at_fpr.get("0.01")))
                 if rate is None
                 else Entry(figures.percent(rate.value), figures.ends(rate, rate=True)),
                 words.accuracy(attack.model_accuracy.after),

@@ -43,12 +43,14 @@ def _seen(document: ReplayDocument, group: Sequence[Attack], *, paid: bool) -> s
     if there is None:
         return f"{who}, {best.name} was not run {levels.at(strict)}. {levels.terms(document)}"
     fell = there.auc.high < best.auc.low
-    apart = (
+    area = (
         f"has AUC {figures.share(there.auc.value)} ({figures.ends(there.auc)}) {levels.at(strict)}"
-        if figures.apart(best.auc, there.auc)
-        else f"has AUC {figures.share(there.auc.value)} ({figures.ends(there.auc)}) {levels.at(strict)}; the "
-        "intervals overlap, so that no difference can be told"
+        if headline.telling(there.auc)
+        else f"has {headline.too_few(there.auc)} {levels.at(strict)} (AUC between "
+        f"{figures.ends(there.auc).replace(' to ', ' and ')})"
     )
+    overlap = "; the intervals overlap, so that no difference can be told"
+    apart = area if figures.apart(best.auc, there.auc) else f"{area}{overlap}"
     left = (
         "" if figures.from_guessing(there.auc) or not fell else ", which is indistinguishable from guessing"
     )

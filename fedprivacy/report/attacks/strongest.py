@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fedprivacy.documents.attack import ArmResult, Attack, Bound
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
-from fedprivacy.report.attacks import figures, levels
+from fedprivacy.report.attacks import figures, headline, levels
 from fedprivacy.report.charts.looks import LOOKS, MORE, Look
 
 SEATS = ("server", "participant", "outsider")
@@ -45,8 +45,9 @@ class Reached:
 
     @property
     def hidden(self) -> bool:
-        """Whether the strongest attack does not differ from guessing."""
-        return self.best is not None and not figures.from_guessing(self.best.auc)
+        """Whether the strongest attack does not differ from guessing; unknown where too few were attacked."""
+        best = self.best
+        return best is not None and bool(headline.telling(best.auc)) and not figures.from_guessing(best.auc)
 
     @property
     def name(self) -> str:

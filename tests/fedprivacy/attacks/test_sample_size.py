@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from scipy.stats import binomtest
 
-from fedprivacy.attacks.sample_size import members_needed, nonmembers_needed, tells, width
+from fedprivacy.attacks.empirical import Guesses, lower_bound
+from fedprivacy.attacks.sample_size import canaries_needed, members_needed, nonmembers_needed, tells, width
 
 
 def exact(hits: int, trials: int) -> float:
@@ -29,6 +30,21 @@ def test_nonmembers_needed_is_the_smallest_number_that_shows_the_rate(fpr: float
     smallest = next(n for n in range(round(1 / fpr), 5000) if exact(int(fpr * n + 1e-9), n) <= fpr)
     assert nonmembers_needed(fpr) == smallest
     assert nonmembers_needed(0.01) > nonmembers_needed(fpr)
+
+
+@pytest.mark.parametrize(("epsilon", "rate"), [(0.0, 1.0), (2.0, 1.0), (0.0, 0.8)])
+def test_canaries_needed_is_the_smallest_number_that_proves_more(epsilon: float, rate: float) -> None:
+    def bound(canaries: int) -> float:
+        made = round(0.9 * canaries)
+        return lower_bound(Guesses(canaries, made, int(rate * made + 1e-9)), 1e-5, 1 - 0.01).epsilon
+
+    needed = canaries_needed(epsilon, 1e-5, 0.01, 0.9, rate)
+    assert needed == next(number for number in range(2, 1000) if bound(number) > epsilon)
+
+
+def test_no_number_of_canaries_proves_what_delta_outgrows() -> None:
+    assert canaries_needed(8.0, 1e-5, 0.01, 0.9) is None
+    assert canaries_needed(0.0, 1e-5, 0.01, 0.9, 0.5) is None  # a coin
 
 
 def test_an_interval_of_nearly_everything_tells_nothing() -> None:

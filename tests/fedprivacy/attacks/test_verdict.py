@@ -205,8 +205,8 @@ def test_attacks_without_a_bound_are_not_checked() -> None:
         [Case("a", NOTHING, perfect), Case("b", bounded(1.0), fine), Case("c", bounded(1.0), fine)]
     )
     assert some.words == (
-        "All 2 attacks together stay under their bounds (2 checks, at most 5 % chance of a false alarm). "
-        "Not checked, since nothing is guaranteed against it: a."
+        "None of 2 attacks refutes its bound (2 checks, at most 5 % chance of a false alarm), which proves no "
+        "guarantee. Not checked, since nothing is guaranteed against it: a."
     )
 
 
@@ -222,7 +222,10 @@ def test_the_words_and_the_document_of_a_refutation() -> None:
     assert (data["holds"], data["checks"], data["checked"]) == (False, 2, ["fine", "ascent"])
     assert [one["attack"] for one in data["refuted"]] == ["ascent"]
     alone = verdict([Case("fine", bound, {"balanced": [Counts(5, 100, 5, 100)]})]).words
-    assert alone == "The attack fine stays under its bound (1 check, at most 5 % chance of a false alarm)."
+    assert alone == (
+        "The attack fine does not refute its bound (1 check, at most 5 % chance of a false alarm), which proves "
+        "no guarantee."
+    )
 
 
 @pytest.mark.parametrize("error", [0.0, 0.6, float("nan")])

@@ -185,6 +185,14 @@ def test_what_is_both_is_told_once(armed) -> None:
     assert "which is also the most accurate where it is indistinguishable from guessing." in said
 
 
+def test_an_arm_with_too_few_targets_is_not_said_to_hide_anybody(armed) -> None:
+    unknown = copy.deepcopy(armed)
+    for one in unknown["attacks"]:
+        one["auc"] = {**measure(0.5), "low": 0.1, "high": 0.9}
+    said = worded(unknown).text("sentence")
+    assert said.count("no arm is left in which the strongest attack is indistinguishable from guessing") == 3
+
+
 def test_a_seat_that_finds_something_everywhere_is_not_said_to_be_kept_out(armed) -> None:
     loud = copy.deepcopy(armed)
     for one in loud["attacks"]:

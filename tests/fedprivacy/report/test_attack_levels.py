@@ -97,9 +97,24 @@ def test_of_one_epsilon_nothing_is_shown_that_older_documents_did_not_show(docum
 # --- several
 
 
+def test_an_interval_of_nearly_everything_is_no_answer(plain) -> None:
+    document = copy.deepcopy(plain["local"])
+    for one in document["attacks"]:
+        one["auc"] |= {"low": 0.1, "high": 0.99, "covers": "targets"}
+    answer = page_of(document).answer
+    assert answer.value == "too few"
+    assert answer.sentence.count("has too few targets to tell") == 2
+    assert "the strongest of" in answer.sentence
+    assert "members and" in answer.label
+    for one in document["attacks"]:
+        one["auc"]["covers"] = "training seeds too"
+    assert "has too few runs to tell" in page_of(document).answer.sentence
+    assert "game.repeats" in page_of(document).answer.label
+
+
 def test_the_finding_tells_the_widest_and_the_strictest_epsilon_and_no_privacy(plain) -> None:
     document = plain["local"]
-    assert text_of(document, "result").endswith("at epsilon 1 it does no better than guessing.")
+    assert text_of(document, "result").endswith("at epsilon 1 it is not distinguishable from guessing.")
     said = text_of(document, "sentence")
     bare, aside = attack(document, "raising", None)["auc"], attack(document, "listening-aside", None)["auc"]
     assert said.startswith(
@@ -119,7 +134,7 @@ def test_the_finding_tells_the_widest_and_the_strictest_epsilon_and_no_privacy(p
 
 def test_a_seat_without_a_guarantee_is_told_to_have_none_at_any_epsilon(plain) -> None:
     document = plain["central"]
-    assert text_of(document, "result").endswith("at epsilon 1 it does no better than guessing.")
+    assert text_of(document, "result").endswith("at epsilon 1 it is not distinguishable from guessing.")
     said = text_of(document, "sentence")
     assert re.search(r"At epsilon 64 the server reaches [^)]*; there is no guarantee against it\)", said)
     assert re.search(r"a participant reaches [^)]*; the guarantee allows AUC", said)
@@ -178,7 +193,7 @@ def test_clipping_alone_is_a_level_of_its_own_between_the_epsilons_and_no_privac
     assert isinstance(result, ReplayDocument)
     assert result.levels == (*EPSILONS, "clipped", None)
     assert result.planned == len(result.attacks) == 15
-    assert text_of(document, "result").endswith("at epsilon 1 it does no better than guessing.")
+    assert text_of(document, "result").endswith("at epsilon 1 it is not distinguishable from guessing.")
     said = text_of(document, "sentence")
     assert f"With {CLIPPING} the server reaches AUC 0.950" in said
     assert said.index("Without privacy") < said.index(CLIPPING) < said.index("At epsilon 64")

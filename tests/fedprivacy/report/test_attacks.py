@@ -77,7 +77,7 @@ def test_the_sentence_names_the_strongest_attack_of_each_seat_and_what_is_guaran
         auc = best["auc"]
         ends = f"{auc['low']:.3f} to {auc['high']:.3f}"
         if auc["high"] - auc["low"] > 0.5:  # an interval of nearly everything is no headline
-            assert f"{best['name']}, has too few targets to tell whether it distinguishes" in said
+            assert f"{best['name']}, has too few runs to tell whether it distinguishes" in said
             assert f"AUC between {ends.replace('to', 'and')}" in said
             continue
         assert f"{best['name']}, distinguishes members from non-members with AUC {auc['value']:.3f}" in said

@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 from pages import charts_of, check_charts
 
+from fedprivacy.attacks.sample_size import canaries_needed, rounded_up
+from fedprivacy.report import page_of
+from fedprivacy.report.blocks import Text
+
 GUARANTEE = {
     "observer": "outsider", "trust": "central", "epsilon": 4.8452518, "delta": 0.001, "unit": "client",
     "adjacency": "replace-one", "sampling": "all", "rounds": 2, "accountant": "RDP", "assumptions": [],
@@ -54,6 +58,7 @@ def points(chart: Any, panel: int = 0) -> dict[str, list[float]]:
 
 def test_an_audit_has_claim_bound_and_ceiling_on_one_axis_rounded_as_in_its_table() -> None:
     [chart] = charts_of(audited())
+    assert "The estimate" in chart.caption
     shown = points(chart)
     assert shown["Claimed"] == [4.846]  # up
     assert shown["Proved at least"] == [0.52]
@@ -80,8 +85,64 @@ def test_a_choice_has_the_score_of_each_candidate_and_what_it_costs() -> None:
     check_charts(tuned())
 
 
+def test_a_score_has_an_interval_where_its_public_records_were_counted() -> None:
+    assert "without intervals" in charts_of(tuned())[0].caption
+    counted = tuned()
+    for candidate in counted["candidates"]:
+        candidate["public_records"] = 100
+    [chart] = charts_of(counted)
+    [chosen] = chart.panels[0].series[0].points
+    assert chosen.interval == pytest.approx((0.826, 0.945), abs=0.001)  # Wilson, of 90 in 100
+    assert "the largest of 3 is flattered a little" in chart.caption
+    check_charts(counted)
+
+
 def test_scores_on_clients_records_are_in_no_picture() -> None:
     [chart] = charts_of(tuned(public=False))
     assert len(chart.panels) == 1
     assert "123" not in chart.alt + chart.caption + str(chart.derived_tables)
     assert "are the operator's" in chart.caption
+
+
+def canaries(epsilon: float, claim: float | None, right: int, **verdict: Any) -> dict[str, Any]:
+    document = audited()
+    [_, observer] = document["observers"]
+    guesses = [{"made": 54, "right": right}]
+    observer["one_run"] |= {
+        "epsilon": epsilon,
+        "delta": 1e-5,
+        "canaries": 60,
+        "checks": 21,
+        "guesses": guesses,
+    }
+    observer["guarantee"] = {**GUARANTEE, "epsilon": claim}
+    observer["verdict"] |= verdict
+    return document
+
+
+def lead(document: dict[str, Any]) -> str:
+    return " ".join(block.text for block in page_of(document).lead if isinstance(block, Text))
+
+
+def test_an_audit_that_proves_nothing_says_how_many_canaries_would() -> None:
+    document = canaries(0.0, 2.0, 30)
+    assert page_of(document).answer.sentence == (
+        "No claim is refuted: against outsiders canaries prove nothing; epsilon 2 is claimed."
+    )
+    assert "A bound above epsilon 2 takes at least 53 canaries, all guessed rightly." in lead(document)
+    few = canaries_needed(0.0, 1e-5, 0.05 / 21, 0.9, 30 / 54)
+    assert few is not None
+    assert f"about {rounded_up(few):,} would prove a bound." in lead(document)
+    by_coin = lead(canaries(0.0, 8.0, 27))
+    assert "No number of canaries up to 100,000 proves a bound above epsilon 8." in by_coin
+    assert "no number up to 100,000 would." in by_coin
+    assert "Too few canaries" not in lead(canaries(0.5, 2.0, 50))
+
+
+def test_a_claim_that_another_test_refutes_is_not_said_to_be_below_the_bound() -> None:
+    answer = page_of(canaries(0.5, 2.0, 50, holds=False)).answer
+    assert answer.value == "REFUTED"
+    assert answer.sentence == "REFUTED: against outsiders epsilon 2 is claimed, and that is false."
+    answer = page_of(canaries(3.0, 2.0, 50, holds=False)).answer
+    assert answer.value == "3"
+    assert answer.sentence.endswith("canaries prove more: at least epsilon 3.")
