@@ -113,8 +113,11 @@ def _needed(document: AuditDocument) -> list[str]:
         if claim is not None:
             few = _fewest(canaries_needed(claim, bound.delta, error, share) for share, _ in shares)
             above = f"a bound above epsilon {printed(claim)}"
-            takes = f"{words.capital(above)} takes at least {few:,} canaries, all guessed rightly."
-            refuting[takes if few else f"No number of canaries {UP_TO} proves {above}."] = None
+            refuting[
+                f"{words.capital(above)} takes at least {few:,} canaries, all guessed rightly."
+                if few
+                else f"No number of canaries {UP_TO} proves {above}."
+            ] = None
         if bound.epsilon == 0:
             few = _fewest(canaries_needed(0.0, bound.delta, error, share, rate) for share, rate in shares)
             least = f"about {rounded_up(few):,} would prove a bound" if few else f"no number {UP_TO} would"

@@ -29,6 +29,7 @@ from fedprivacy.documents.attack import Histogram
 from fedprivacy.documents.kinds import read
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.errors import InputError
+from fedprivacy.report import page_of
 from fedprivacy.report.attacks import figures, levels, panels
 from scenarios.cli.display_attacks import show_replay
 
