@@ -83,8 +83,8 @@ def canaries_needed(
     """
 
     def proves(canaries: int) -> bool:
-        made = max(1, round(share * canaries))
-        return p_value(Guesses(canaries, made, int(rate * made + 1e-9)), epsilon, delta) <= error
+        guesses = max(1, round(share * canaries))
+        return p_value(Guesses(canaries, guesses, int(rate * guesses + 1e-9)), epsilon, delta) <= error
 
     # By 5 % at a time: a delta outgrows what ever more guesses prove, so that doubling may miss all that do.
     low, high = 1, 2

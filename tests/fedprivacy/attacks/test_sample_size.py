@@ -35,8 +35,8 @@ def test_nonmembers_needed_is_the_smallest_number_that_shows_the_rate(fpr: float
 @pytest.mark.parametrize(("epsilon", "rate"), [(0.0, 1.0), (2.0, 1.0), (0.0, 0.8)])
 def test_canaries_needed_is_the_smallest_number_that_proves_more(epsilon: float, rate: float) -> None:
     def bound(canaries: int) -> float:
-        made = round(0.9 * canaries)
-        return lower_bound(Guesses(canaries, made, int(rate * made + 1e-9)), 1e-5, 1 - 0.01).epsilon
+        guesses = round(0.9 * canaries)
+        return lower_bound(Guesses(canaries, guesses, int(rate * guesses + 1e-9)), 1e-5, 1 - 0.01).epsilon
 
     needed = canaries_needed(epsilon, 1e-5, 0.01, 0.9, rate)
     assert needed == next(number for number in range(2, 1000) if bound(number) > epsilon)
