@@ -22,8 +22,9 @@ from fedprivacy.population.clients import Population
 from fedprivacy.population.on_nodes import agreed_sizes, of_node
 from fedprivacy.randomness.system import SEEDED, check_noise, streams_for
 from fedprivacy.scenario import OnNodes, Scenario
-from fedprivacy.scenario.bundled import Runnable, code_allowed, own_scenario, scenario_of_app
+from fedprivacy.scenario.bundled import code_allowed, own_scenario, scenario_of_app
 from fedprivacy.scenario.erm import ErmScenario
+from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.statistics import Statistics
 
 Residents = Fleet | Respondents | Silos
@@ -125,7 +126,7 @@ def _of_owner(owner: Owner, hosts: tuple[int, ...], stamp: tuple[str, int, int] 
 
 
 def _residents(
-    scenario: Runnable, allow_code: bool, noise: str, people: Population | None = None
+    scenario: AnyScenario, allow_code: bool, noise: str, people: Population | None = None
 ) -> Residents:
     return RESIDENTS[scenario.kind](scenario, allow_code, noise, people)
 

@@ -1,4 +1,4 @@
-"""The terminal display of each kind of result document; `output.show_result` imports it after the work."""
+"""The terminal display of each kind of result document, imported by `output.show_result` when needed."""
 
 from __future__ import annotations
 
