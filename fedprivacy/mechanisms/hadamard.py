@@ -30,6 +30,9 @@ class HadamardResponse(FrequencyOracle):
 
     name: ClassVar[str] = "hadamard-response"
     title: ClassVar[str] = "Hadamard response"
+    procedure: ClassVar[str] = (
+        "each client names a set of categories that holds its own, or by chance one that does not"
+    )
 
     @property
     def size(self) -> int:

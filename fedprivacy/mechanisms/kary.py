@@ -24,6 +24,7 @@ class KaryRandomizedResponse(FrequencyOracle):
 
     name: ClassVar[str] = "k-ary-randomized-response"
     title: ClassVar[str] = "k-ary randomized response"
+    procedure: ClassVar[str] = "each client names its category, or by chance any other"
 
     @property
     def noise(self) -> float:

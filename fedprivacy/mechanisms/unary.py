@@ -26,6 +26,8 @@ class _Unary(FrequencyOracle):
     A report is these bits, packed: uint8, shape (clients, ceil(k/8)); `numpy.unpackbits` gives them back.
     """
 
+    procedure: ClassVar[str] = "each client sends a bit for each category, and flips each by chance"
+
     def draw(self, values: ArrayLike, stream: np.random.Generator) -> NDArray[np.uint8]:
         """The packed bits, uint8, shape (clients, ceil(k/8)); see `FrequencyOracle.draw`."""
         checked = self._checked(values)
