@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from clients.node import RESIDENTS
+from clients.node import CLIENTS
 from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Document
@@ -84,5 +84,5 @@ def test_resumable_work_is_resumed_by_a_command_that_takes_the_scenario() -> Non
 
 def test_both_sides_of_the_wall_cover_what_flower_runs() -> None:
     assert NOT_BY_FLOWER.keys() < KINDS
-    assert RESIDENTS.keys() == SERVED.keys() == KINDS - NOT_BY_FLOWER.keys()
-    assert NOT_PINNED.keys() <= RESIDENTS.keys()
+    assert CLIENTS.keys() == SERVED.keys() == KINDS - NOT_BY_FLOWER.keys()
+    assert NOT_PINNED.keys() <= CLIENTS.keys()
