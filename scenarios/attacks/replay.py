@@ -193,7 +193,7 @@ def _started_runs(targets: list[TargetRun], results_so_far: ResultsByRun) -> dic
 def _attack_all(
     job: StoredJob, targets: list[TargetRun], workers: int, results_so_far: ResultsByRun, steps: Steps
 ) -> None:
-    """Runs every branch that has not run yet, and puts its results into `played`."""
+    """Runs every branch that has not run yet, and puts its results into `results_so_far`."""
     wanted = [(run, branch, spent) for run in targets for branch, spent in run.spend()]
     # The longest first: else the last to be begun may keep one process busy alone.
     wanted.sort(key=lambda pair: -pair[0].work(pair[1]))
