@@ -47,6 +47,7 @@ class HadamardResponse(FrequencyOracle):
     @property
     def q(self) -> float:
         """The probability that any other category is supported."""
+        # Columns of a Hadamard matrix are orthogonal: any two agree in exactly half of the rows.
         return 0.5
 
     def draw(self, values: ArrayLike, stream: np.random.Generator) -> NDArray[np.int32]:

@@ -80,6 +80,7 @@ class SymmetricUnary(_Unary):
     @property
     def q(self) -> float:
         """The probability of a 1 for any other category."""
+        # On the grid of `coins`; rounding down would exceed the budget.
         return rounded_up(float(expit(-self.epsilon / 2)))
 
     def event(self) -> dp_accounting.DpEvent:
@@ -105,6 +106,7 @@ class OptimizedUnary(_Unary):
     @property
     def q(self) -> float:
         """The probability of a 1 for any other category."""
+        # On the grid of `coins`; rounding down would exceed the budget.
         return rounded_up(1 / (math.exp(self.epsilon) + 1))
 
     def event(self) -> dp_accounting.DpEvent:
