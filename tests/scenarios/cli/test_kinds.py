@@ -24,6 +24,7 @@ from scenarios.cli.kinds import KINDS as COMMANDS
 from scenarios.cli.main import COMMANDS as ALL_COMMANDS
 from scenarios.jobs.manifest import COMMANDS as RESUMED_BY
 from scenarios.stored.differences import CELLS
+from scenarios.stored.export import SIMULATED
 from scenarios.stored.listing import BY_CELL
 from scenarios.stored.tables import TABLES
 from server.app import SERVED
@@ -60,6 +61,10 @@ def test_every_kind_of_scenario_has_its_commands_and_its_result() -> None:
 @pytest.mark.parametrize("table", [CHECKS, PAGES, DISPLAYS, TABLES, RESULTS])
 def test_every_kind_of_result_is_verified_shown_exported_and_returned(table: Mapping[str, object]) -> None:
     assert table.keys() == DOCUMENTS.keys()
+
+
+def test_kinds_whose_figures_need_the_true_answers_are_kinds_of_results() -> None:
+    assert SIMULATED.keys() < DOCUMENTS.keys()
 
 
 def test_what_has_no_guarantee_as_a_whole_has_one_by_cell() -> None:
