@@ -99,7 +99,7 @@ def rows(
             for cohort in cohorts:
                 work = replace(WORKS[name], cohort=cohort)
                 before = multipliers.rate(seconds)
-                timing = work.play(data, Path(folder), workers, warmup + rounds).after(warmup)
+                timing = work.train(data, Path(folder), workers, warmup + rounds).after(warmup)
                 products = (before + multipliers.rate(seconds)) / 2
                 speed = cohort / timing.median
                 operations = 6.0 * timing.parameters * work.records * EPOCHS

@@ -79,7 +79,7 @@ def rows(axes: Sequence[str], works: Sequence[str], rounds: int, warmup: int, wo
             count = value if axis == "rounds" else warmup + rounds
             with tempfile.TemporaryDirectory() as folder:
                 data = _fresh(work.write_data, Path(folder))
-                timing, peak, worker_peak = _fresh(_play, work, data, Path(folder), workers, count)
+                timing, peak, worker_peak = _fresh(_train, work, data, Path(folder), workers, count)
             seconds = timing.total if axis == "rounds" else timing.after(warmup).median
             units = timing.parameters if axis == "parameters" else value
             results.append(Row(axis, name, units, seconds, peak, worker_peak))
@@ -95,10 +95,10 @@ def _fresh(work: Callable[..., Result], *given: object) -> Result:
         return pool.submit(work, *given).result()
 
 
-def _play(
+def _train(
     work: Workload, data: Path, out: Path, workers: int, rounds: int
 ) -> tuple[Timing, float, float | None]:
-    timing = work.play(data, out, workers, rounds)
+    timing = work.train(data, out, workers, rounds)
     unit = 1 if sys.platform == "darwin" else 1024
     our_worker, worker = (
         float(unit * resource.getrusage(who).ru_maxrss)

@@ -1,4 +1,4 @@
-"""Plays every fault of clients and nodes on each engine, and writes the table of docs/faults.md.
+"""Runs every fault of clients and nodes on each engine, and writes the table of docs/faults.md.
 
     python -m benchmarks.faults                        # prints the table
     python -m benchmarks.faults --write docs/faults.md # and writes it there, between its marks
@@ -41,7 +41,7 @@ from scenarios.runner import resume, run
 from server.app import NodeView, serve
 
 CLIENTS, BAD = 40, 3
-PATIENCE = 300.0  # seconds that a play may take
+PATIENCE = 300.0  # seconds that a run may take
 BEGIN, END = "<!-- the table, by python -m benchmarks.faults -->", "<!-- end of the table -->"
 TEXT = """
 name = "faulty"
@@ -178,7 +178,7 @@ def _lying(scenario: Scenario, out: Path, lie: Callable[[Message], None]) -> obj
 
 
 def rows(faults: Sequence[Fault] = FAULTS, engines: Sequence[str] | None = None) -> list[Row]:
-    """Plays faults on engines, those of nodes on one.
+    """Runs faults on engines, those of nodes on one.
 
     Args:
         faults: Which.
@@ -206,10 +206,10 @@ def _without(trust: str, rounds: int) -> dict[str, float | None]:
 
 def run_with(fault: Fault, engine: str, trust: str) -> Seen:
     """A run with a fault, in a process of its own."""
-    play = ENGINES[engine] if fault.lie is None else partial(_lying, lie=fault.lie)
+    launch = ENGINES[engine] if fault.lie is None else partial(_lying, lie=fault.lie)
     if engine == WIRED:
         _wire.up()
-        play = partial(_wire.run, kill=fault.kills_node)
+        launch = partial(_wire.run, kill=fault.kills_node)
     with tempfile.TemporaryDirectory() as folder:
         write_records(Path(folder), bad=fault.harm is not None)
         text = TEXT.format(folder=folder, harm=fault.harm or "raise", trust=trust)
@@ -220,7 +220,7 @@ def run_with(fault: Fault, engine: str, trust: str) -> Seen:
             overrides = (*overrides, f"federation.hosts={NODES}")
         scenario, out = Scenario.from_text(text, overrides=overrides), Path(folder, "runs")
         code = _in_a_process(
-            lambda: play(scenario, out), 20.0 if fault.holds and engine == LYING else PATIENCE
+            lambda: launch(scenario, out), 20.0 if fault.holds and engine == LYING else PATIENCE
         )
         if engine == WIRED and (
             fault.holds or fault.kills_node or code is None
@@ -301,7 +301,7 @@ def main(
     engine: Annotated[list[str] | None, typer.Option(help="An engine; all without.")] = None,
     fault: Annotated[list[str] | None, typer.Option(help="A fault, by its name; all without.")] = None,
 ) -> None:
-    """Plays every fault on each engine."""
+    """Runs every fault on each engine."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # else a federation would stay up
     try:
         for each in FAULTS:

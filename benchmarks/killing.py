@@ -76,7 +76,7 @@ class Killer:
     _last: subprocess.Popen[str] | None = None
 
     def whole(self, task: Task, folder: Path) -> tuple[Path, Times]:
-        """Plays a task without a break: its directory, and how long that took."""
+        """Runs a task without a break: its directory, and how long that took."""
         began, out = time.monotonic(), folder / "whole"
         process = self._start(task, [str(_scenario(task, folder)), "--out", str(out)])
         while process.poll() is None and not _written(out):
@@ -89,7 +89,7 @@ class Killer:
         return path, Times(start - began, time.monotonic() - start)
 
     def broken(self, task: Task, folder: Path, times: Times, most: int) -> tuple[Path, int]:
-        """Plays a task with breaks, at most so many.
+        """Runs a task with breaks, at most so many.
 
         Returns:
             Its directory, and how often it was killed.

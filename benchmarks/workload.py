@@ -51,7 +51,7 @@ class Workload:
         np.savez(path, x_train=x[:count], y_train=y[:count], x_test=x[count:], y_test=y[count:])
         return path
 
-    def play(self, data: Path, out: Path, workers: int, rounds: int) -> Timing:
+    def train(self, data: Path, out: Path, workers: int, rounds: int) -> Timing:
         """Runs it.
 
         Args:

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from clients.erm import Silos
 from clients.error_filter import kind, kinds_only, log, log_answer
 from clients.fleet import Budgets, Fleet
-from clients.node import NodeClients, Residents, clients_of_node
+from clients.node import Clients, NodeClients, clients_of_node
 from clients.owner import is_pinned
 from clients.participation_ledger import StoredBudgets, answered, keep_answered
 from clients.request_validation import vet, vet_query
-from clients.statistics import Answered, Respondents
+from clients.statistics import Answered, StatisticsClients
 from clients.training_handler import answer
 from clients.worker_pool import WorkerPool
 from fedprivacy.erm.protocol import SiloRequest
@@ -27,19 +27,19 @@ from fedprivacy.errors import Refusal
 from fedprivacy.messages.faults import Faults
 from fedprivacy.messages.protocol import Arrays, QueryReply, QueryRequest, TrainRequest, Values, parts_of
 
-Kind = TypeVar("Kind", Fleet, Respondents, Silos)
+Kind = TypeVar("Kind", Fleet, StatisticsClients, Silos)
 
 
-def make_app(residents: Residents, mods: Sequence[Mod] = (), pool: WorkerPool | None = None) -> ClientApp:
+def make_app(clients: Clients, mods: Sequence[Mod] = (), pool: WorkerPool | None = None) -> ClientApp:
     """The ClientApp of clients in this process (simulation on one machine).
 
     Args:
-        residents: The clients of the scenario: those that train, those that answer queries, or silos.
+        clients: The clients of the scenario: those that train, those that answer queries, or silos.
         mods: Flower mods around every handler; a malicious participant is one.
         pool: The worker processes that train them; None: this process.
     """
     return _app(
-        lambda context: NodeClients(residents, residents.hosts_of(context.node_config)),
+        lambda context: NodeClients(clients, clients.hosts_of(context.node_config)),
         mods,
         lambda fleet: nullcontext(pool),
     )
@@ -70,7 +70,7 @@ def _app(
         """Trains a chunk of clients and replies with the privatised result."""
         with kinds_only(is_pinned(context.node_config)):
             here = node_of(context)
-            fleet = _of_kind(here.residents, Fleet)
+            fleet = _of_kind(here.clients, Fleet)
             with kind("request"):
                 request = TrainRequest.of(*parts_of(message))
             if here.pinned:
@@ -91,12 +91,12 @@ def _app(
         """Answers one query for a chunk of clients with the privatised totals."""
         with kinds_only(is_pinned(context.node_config)):
             here = node_of(context)
-            respondents = _of_kind(here.residents, Respondents)
+            clients = _of_kind(here.clients, StatisticsClients)
             with kind("request"):
                 request = QueryRequest.of(*parts_of(message))
             if here.pinned:
-                vet_query(respondents, request, here.hosts)
-            reply = _answer_query(context.state, here, respondents, request)
+                vet_query(clients, request, here.hosts)
+            reply = _answer_query(context.state, here, clients, request)
             if here.pinned:
                 log(f"query {request.query}: answered {reply.answered}, refused {reply.refused}")
             return reply_to(message, *reply.parts())
@@ -106,7 +106,7 @@ def _app(
         """Answers one step of the silos' estimates with their privatised messages."""
         with kinds_only(is_pinned(context.node_config)):
             here = node_of(context)
-            silos = _of_kind(here.residents, Silos)
+            silos = _of_kind(here.clients, Silos)
             with kind("request"):
                 request = SiloRequest.of(*parts_of(message))
             state = context.state
@@ -119,15 +119,15 @@ def _app(
     return client_app
 
 
-def _of_kind(residents: Residents, kind: type[Kind]) -> Kind:
+def _of_kind(clients: Clients, kind: type[Kind]) -> Kind:
     """The clients, if they are of the requested kind."""
-    if not isinstance(residents, kind):
+    if not isinstance(clients, kind):
         raise Refusal("the clients of this scenario agreed to other requests: training, queries or estimates")
-    return residents
+    return clients
 
 
 def _answer_query(
-    state: RecordDict, here: NodeClients, who: Respondents, request: QueryRequest
+    state: RecordDict, here: NodeClients, who: StatisticsClients, request: QueryRequest
 ) -> QueryReply:
     """The reply to a query; the answered queries of each client persist over all messages."""
     account = here.account
@@ -141,10 +141,10 @@ def _answer_query(
         return who.answer(request, marks, here.hosts, keep=lambda: keep_answered(account, marks))
 
 
-def _answered(state: RecordDict, respondents: Respondents) -> Answered:
+def _answered(state: RecordDict, clients: StatisticsClients) -> Answered:
     """The answered queries of each client, from Flower's node state."""
     if "answered" not in state:
-        return respondents.fresh()
+        return clients.fresh()
     return state.array_records["answered"]["answered"].numpy()
 
 

@@ -17,7 +17,7 @@ from fedprivacy.io.tolerance import other_plan
 from fedprivacy.messages.protocol import check_clients
 from fedprivacy.scenario.erm import ErmScenario
 
-Requests = NDArray[np.int64]
+LastSteps = NDArray[np.int64]
 _STEPS = 2**20  # more than a lot has
 
 
@@ -52,11 +52,11 @@ class Silos:
         """The logical hosts that a node serves."""
         return hosts_here(self.hosts, node_config)
 
-    def fresh(self) -> Requests:
+    def fresh(self) -> LastSteps:
         """No silo has answered yet: the place of its last answer in the study's order, -1, shape (silos,)."""
         return np.full(self.study.most_silos, -1, dtype=np.int64)
 
-    def answer(self, request: SiloRequest, last: Requests, hosts: list[int]) -> SiloReply:
+    def answer(self, request: SiloRequest, last: LastSteps, hosts: list[int]) -> SiloReply:
         """Serves a request as the silos' own plan allows: each step once, in the study's order.
 
         A silo that answered a step twice, at two points, would reveal their difference without any noise.

@@ -15,18 +15,19 @@ from clients.error_filter import kind, log
 from clients.fleet import Fleet, hosts_here
 from clients.owner import Owner
 from clients.participation_ledger import Account
-from clients.statistics import Respondents
+from clients.statistics import StatisticsClients
 from fedprivacy.data import npz
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.population.clients import Population
 from fedprivacy.population.on_nodes import agreed_sizes, of_node
 from fedprivacy.randomness.system import SEEDED, check_noise, streams_for
 from fedprivacy.scenario import OnNodes, Scenario
-from fedprivacy.scenario.bundled import Runnable, code_allowed, own_scenario, scenario_of_app
+from fedprivacy.scenario.bundled import code_allowed, own_scenario, scenario_of_app
 from fedprivacy.scenario.erm import ErmScenario
+from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.statistics import Statistics
 
-Residents = Fleet | Respondents | Silos
+Clients = Fleet | StatisticsClients | Silos
 NOBODY = Owner()  # has said nothing
 
 
@@ -35,14 +36,14 @@ class NodeClients:
     """The clients of a node.
 
     Args:
-        residents: The clients of the scenario, of whom those on `hosts` live here.
+        clients: The clients of the scenario, of whom those on `hosts` live here.
         hosts: The logical hosts that the node serves.
         owner: Its owner's settings: none, in a simulation.
         account: The account of their participations; None: Flower's node state.
         observe: What its own scenario allows a server to see: "sum" or "each"; for statistics only sums.
     """
 
-    residents: Residents
+    clients: Clients
     hosts: list[int]
     owner: Owner = NOBODY
     account: Account | None = None
@@ -73,28 +74,28 @@ def clients_of_node(context: Context) -> NodeClients:
     owner = Owner.of(context.node_config)
     if owner.scenario is None:
         noise = owner.noise or check_noise(context.run_config.get("noise", SEEDED), "run config")
-        residents = _of_run(str(context.run_config["scenario"]), code_allowed(context.run_config), noise)
-        return NodeClients(residents, residents.hosts_of(context.node_config), owner)
+        clients = _of_run(str(context.run_config["scenario"]), code_allowed(context.run_config), noise)
+        return NodeClients(clients, clients.hosts_of(context.node_config), owner)
     with kind("scenario"):
         scenario = own_scenario(owner.scenario, owner.named)
     with kind("node-config"):
         hosts = hosts_here(scenario.federation.hosts, context.node_config)
     with kind("data"):
         stamp = None if owner.data is None else npz.stamp(owner.data)
-    residents = _of_owner(owner, tuple(hosts), stamp)
+    clients = _of_owner(owner, tuple(hosts), stamp)
     assert owner.home is not None  # it is pinned
     account = Account.open(owner.home, scenario)
     observe = getattr(scenario.federation, "observe", "sum")
-    return NodeClients(residents, hosts, owner, account, observe)
+    return NodeClients(clients, hosts, owner, account, observe)
 
 
 @lru_cache(maxsize=2)
-def _of_run(source: str, allow_code: bool, noise: str) -> Residents:
-    return _residents(scenario_of_app(source), allow_code, noise)
+def _of_run(source: str, allow_code: bool, noise: str) -> Clients:
+    return _clients(scenario_of_app(source), allow_code, noise)
 
 
 @lru_cache(maxsize=4)
-def _of_owner(owner: Owner, hosts: tuple[int, ...], stamp: tuple[str, int, int] | None) -> Residents:
+def _of_owner(owner: Owner, hosts: tuple[int, ...], stamp: tuple[str, int, int] | None) -> Clients:
     """The clients of a pinned node; `stamp` changes when its records do."""
     assert owner.scenario is not None  # it is pinned,
     assert owner.noise is not None  # so that this is known
@@ -107,7 +108,7 @@ def _of_owner(owner: Owner, hosts: tuple[int, ...], stamp: tuple[str, int, int] 
                 "node-config",
             )
         with kind("scenario"):
-            return _residents(scenario, owner.allow_code, owner.noise)
+            return _clients(scenario, owner.allow_code, owner.noise)
     if owner.data is None:
         raise Refusal(
             "node config: the node's scenario says that records are on nodes, and this one was given none. "
@@ -121,13 +122,13 @@ def _of_owner(owner: Owner, hosts: tuple[int, ...], stamp: tuple[str, int, int] 
         here = clients[np.isin(clients % scenario.federation.hosts, hosts)]
         people = of_node(scenario.data, owner.data, here, exact=exact)
     with kind("scenario"):
-        return _residents(scenario, owner.allow_code, owner.noise, people)
+        return _clients(scenario, owner.allow_code, owner.noise, people)
 
 
-def _residents(
-    scenario: Runnable, allow_code: bool, noise: str, people: Population | None = None
-) -> Residents:
-    return RESIDENTS[scenario.kind](scenario, allow_code, noise, people)
+def _clients(
+    scenario: AnyScenario, allow_code: bool, noise: str, people: Population | None = None
+) -> Clients:
+    return CLIENTS[scenario.kind](scenario, allow_code, noise, people)
 
 
 def _fleet(scenario: Scenario, allow_code: bool, noise: str, people: Population | None) -> Fleet:
@@ -143,11 +144,11 @@ def _fleet(scenario: Scenario, allow_code: bool, noise: str, people: Population 
     return replace(fleet, streams=streams_for(noise, fleet.streams))
 
 
-def _respondents(
+def _statistics_clients(
     scenario: Statistics, allow_code: bool, noise: str, people: Population | None
-) -> Respondents:
-    respondents = Respondents.of(scenario)
-    return replace(respondents, streams=streams_for(noise, respondents.streams))
+) -> StatisticsClients:
+    clients = StatisticsClients.of(scenario)
+    return replace(clients, streams=streams_for(noise, clients.streams))
 
 
 def _silos(scenario: ErmScenario, allow_code: bool, noise: str, people: Population | None) -> Silos:
@@ -157,8 +158,8 @@ def _silos(scenario: ErmScenario, allow_code: bool, noise: str, people: Populati
 
 # Kind of scenario -> the clients that live on a node: from the scenario, whether it may run code, the source
 # of noise, and the node's own records, if it has some.
-RESIDENTS: Mapping[str, Callable[[Any, bool, str, Population | None], Residents]] = {
+CLIENTS: Mapping[str, Callable[[Any, bool, str, Population | None], Clients]] = {
     Scenario.kind: _fleet,
-    Statistics.kind: _respondents,
+    Statistics.kind: _statistics_clients,
     ErmScenario.kind: _silos,
 }

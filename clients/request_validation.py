@@ -11,7 +11,7 @@ import numpy as np
 
 from clients.error_filter import kind
 from clients.fleet import Fleet
-from clients.statistics import Respondents
+from clients.statistics import StatisticsClients
 from fedprivacy.errors import Refusal
 from fedprivacy.messages.protocol import QueryRequest, TrainRequest, check_clients
 
@@ -55,16 +55,16 @@ def vet(fleet: Fleet, request: TrainRequest, hosts: Sequence[int], observe: str)
         raise Refusal("weights that are not finite", "model")
 
 
-def vet_query(respondents: Respondents, request: QueryRequest, hosts: Sequence[int]) -> None:
+def vet_query(clients: StatisticsClients, request: QueryRequest, hosts: Sequence[int]) -> None:
     """Refuses a query that the node's own plan does not cover.
 
     Raises:
         Refusal: it names another plan, clients of other nodes, or an unknown query.
     """
-    plan = respondents.plan
+    plan = clients.plan
     reason = plan.refusal(request.plan)
     if reason:
         raise Refusal(reason, "plan")
-    check_clients(request.clients, request.host, hosts, respondents.hosts, plan.population)
+    check_clients(request.clients, request.host, hosts, clients.hosts, plan.population)
     if not 0 <= request.query < len(plan.asks):
         raise Refusal(f"request for query {request.query}, the plan has {len(plan.asks)}", "round")

@@ -22,7 +22,7 @@ Answered = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class Respondents:
+class StatisticsClients:
     """The clients' side of a statistics scenario.
 
     Nothing here is taken from a message, so a server cannot talk a client into less privacy.
@@ -34,7 +34,7 @@ class Respondents:
     hosts: int
 
     @classmethod
-    def of(cls, scenario: Statistics, plan: StatisticsPlan | None = None) -> Respondents:
+    def of(cls, scenario: Statistics, plan: StatisticsPlan | None = None) -> StatisticsClients:
         """The clients of a scenario.
 
         Args:

@@ -52,7 +52,7 @@ from server.aggregation import RoundTotal, nobody_took_part
 from server.deployment_grid import PollingGrid
 from server.estimates import serve as serve_estimates
 from server.hosts import deal_hosts
-from server.log_upload import Home, going_home
+from server.log_upload import LogUpload, uploading
 from server.optimizers import server_optimizer
 from server.reply_validation import longest
 from server.statistics import serve as serve_statistics
@@ -127,7 +127,7 @@ def serve(
     record.begin()
     try:
         on_begin()
-        _play(grid, record, people, model, checkpoint, view)
+        _run_rounds(grid, record, people, model, checkpoint, view)
     except KeyboardInterrupt:
         record.finish("interrupted", "interrupted by the user")
         raise
@@ -137,7 +137,7 @@ def serve(
     record.finish("finished")
 
 
-def _play(
+def _run_rounds(
     grid: Grid,
     record: RunRecord,
     people: Population,
@@ -272,7 +272,7 @@ _FILES = ("npz", "table", "flwr-datasets")
 def _main(grid: Grid, context: Context) -> None:
     """The entry point of `flwr run`: the run config names a scenario and an output folder."""
     # The directory is held until its record is home.
-    with ExitStack() as held, going_home(context.run_config) as home:
+    with ExitStack() as held, uploading(context.run_config) as upload:
         scenario = scenario_of_app(str(context.run_config["scenario"]))
         out = Path(str(context.run_config["out"])).expanduser()
         noise = check_noise(context.run_config.get("noise", SEEDED), "run config")
@@ -282,10 +282,10 @@ def _main(grid: Grid, context: Context) -> None:
 
         def begin(text: str) -> RunDirectory:
             directory = held.enter_context(begin_run(out, scenario.label, text))
-            home.begin(directory)
+            upload.begin(directory)
             return directory
 
-        submitted = Submitted(begin, stated, home, code_allowed(context.run_config))
+        submitted = Submitted(begin, stated, upload, code_allowed(context.run_config))
         directory = SERVED[scenario.kind](PollingGrid(grid), scenario, submitted)
     print(f"The record of this run: {directory.path.resolve() / 'run.json'}")
 
@@ -297,13 +297,13 @@ class Submitted:
     Args:
         begin: Makes the directory of a scenario's complete text.
         stated: The submitter's statements about the deployment.
-        home: Where its record is sent.
+        upload: Where its record is sent.
         allow_code: Whether the scenario may run code.
     """
 
     begin: Callable[[str], RunDirectory]
     stated: Stated
-    home: Home
+    upload: LogUpload
     allow_code: bool
 
 
@@ -321,7 +321,7 @@ def _train(grid: Grid, scenario: Scenario, submitted: Submitted) -> RunDirectory
         plan,
         directory,
         command="flwr run .",
-        on_round=submitted.home.event,
+        on_round=submitted.upload.event,
         held=False,
         tested=people.tests_clients(scenario.evaluation.on),
         candidates=candidates_of(scenario, model),
@@ -329,7 +329,7 @@ def _train(grid: Grid, scenario: Scenario, submitted: Submitted) -> RunDirectory
         sizes=people.partition.sizes,
         stated=submitted.stated,
     )
-    serve(grid, record, people, model, on_begin=submitted.home.on_begin)
+    serve(grid, record, people, model, on_begin=submitted.upload.on_begin)
     return directory
 
 
@@ -347,8 +347,8 @@ def _fit(grid: Grid, scenario: ErmScenario, submitted: Submitted) -> RunDirector
         streams,
         stated=submitted.stated,
         command="flwr run .",
-        on_cell=submitted.home.event,
-        on_begin=submitted.home.on_begin,
+        on_cell=submitted.upload.event,
+        on_begin=submitted.upload.on_begin,
     )
     return directory
 
@@ -363,12 +363,12 @@ def _answer(grid: Grid, scenario: Statistics, submitted: Submitted) -> RunDirect
         plan,
         directory,
         command="flwr run .",
-        on_query=submitted.home.event,
+        on_query=submitted.upload.event,
         held=False,
         noise_key=key,
         stated=submitted.stated,
     )
-    serve_statistics(grid, record, who, on_begin=submitted.home.on_begin)
+    serve_statistics(grid, record, who, on_begin=submitted.upload.on_begin)
     return directory
 
 

@@ -69,7 +69,7 @@ def serve(
         people,
         directory,
         streams=streams,
-        ask=silos,
+        request=silos,
         dealing=lambda: None if silos.dealing is None else silos.dealing.to_json(),
         stated=stated,
         command=command,
@@ -80,7 +80,7 @@ def serve(
 
 @dataclass
 class SilosOnGrid:
-    """Asks the silos of a study over a grid: an `SiloCall`.
+    """Asks the silos of a study over a grid: a `LotCall`.
 
     Args:
         grid: Flower's way to the nodes.

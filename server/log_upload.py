@@ -17,7 +17,7 @@ _AT_ONCE = 2**20  # bytes written before the uploader of Flower's log gets time
 _PAUSE = 0.5  # seconds; it uploads five times a second
 
 
-class Home:
+class LogUpload:
     """Where a run's record goes: into its log, or nowhere.
 
     Args:
@@ -97,15 +97,15 @@ class Home:
 
 
 @contextmanager
-def going_home(run_config: Mapping[str, object]) -> Iterator[Home]:
+def uploading(run_config: Mapping[str, object]) -> Iterator[LogUpload]:
     """Around a run: whatever ends it, its record goes home."""
-    home = Home(run_config)
+    upload = LogUpload(run_config)
     try:
-        yield home
+        yield upload
     except BaseException as error:
-        home.end(error)
+        upload.end(error)
         raise
-    home.end(None)
+    upload.end(None)
 
 
 def description_of(error: BaseException) -> str:

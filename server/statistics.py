@@ -76,7 +76,7 @@ def serve(
     record.begin()
     try:
         on_begin()
-        _play(grid, record, people)
+        _release_queries(grid, record, people)
     except KeyboardInterrupt:
         record.finish("interrupted", "interrupted by the user")
         raise
@@ -86,7 +86,7 @@ def serve(
     record.finish("finished")
 
 
-def _play(grid: Grid, record: StatisticsRecord, people: People) -> None:
+def _release_queries(grid: Grid, record: StatisticsRecord, people: People) -> None:
     plan, federation = record.plan, record.scenario.federation
     dealing = deal_hosts(grid, federation.hosts)
     record.dealing = dealing.to_json()

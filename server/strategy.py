@@ -93,7 +93,7 @@ class Federation:
         plan = self.plan.for_round(self.clipping_norm)
         cohort = draw_cohort(self.plan, self.ledger, self.streams, number)
         # Charged before the first message leaves: a crash in the round must not lose a charge.
-        self.ledger.ask(cohort)
+        self.ledger.request(cohort)
         total = self.total(number, cohort)
         if total.failed and not total.answered:
             raise RunError(total.nobody_answered(number))

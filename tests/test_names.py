@@ -29,6 +29,10 @@ PARTS = frozenset(  # nor as a part of a name, in any case: `_Asked`, `begun_in`
         "dismiss",
         "residence",
         "undertaking",
+        "play",
+        "plays",
+        "respondents",
+        "residents",
     ]
 )
 MOST_EMPTY = 9  # of some 32,000 names that the code binds: fields of documents, whose keys they are

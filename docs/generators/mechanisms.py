@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from fedprivacy.mechanisms.registry import REGISTRY
+from fedprivacy.mechanisms.registry import REGISTRY, mechanism_class
 from generators.text import code, plain, summary
 
 
 def markdown() -> str:
     """Returns a heading for each mechanism, with its description and its parameters."""
-    return "\n".join(line for name, kind in REGISTRY.items() for line in _mechanism(name, kind))
+    return "\n".join(line for name in REGISTRY for line in _mechanism(name, mechanism_class(name)))
 
 
 def _mechanism(name: str, kind: type) -> Iterator[str]:

@@ -8,25 +8,34 @@ from collections.abc import Iterator
 from pydantic.fields import FieldInfo
 
 from fedprivacy.io.toml_text import literal
-from fedprivacy.scenario.attack.arms import ARM
-from fedprivacy.scenario.attack.sections import ATTACK, GAME
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.base import Section
-from fedprivacy.scenario.erm import sections as erm
+from fedprivacy.scenario.erm import ErmScenario
+from fedprivacy.scenario.extended_scenario import ExtendedScenario
 from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
-from fedprivacy.scenario.statistics import sections as statistics
-from fedprivacy.scenario.statistics.scenario import QUERY
-from fedprivacy.scenario.tune.sections import TUNE
+from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.scenario.tune import TuneScenario
 from fedprivacy.scenario.words import names
 from generators.text import code, plain, summary, table
 
-# Heading of a group -> name of a section -> its classes, in the order of a file.
+
+def _of_kind(kind: type[AnyScenario]) -> dict[str, Kind]:
+    """The sections of a kind of scenario, those with a name each last; of a training with more only those."""
+    sections = kind.extra if issubclass(kind, ExtendedScenario) else kind.section_kinds
+    single = {name: each for name, each in sections.items() if name not in kind.named_sections}
+    return single | {f"{name}.NAME": sections[name] for name in kind.named_sections}
+
+
+# Heading of a group -> name of a section -> its classes.
 GROUPS: dict[str, dict[str, Kind]] = {
     "All scenarios": {"": HEAD},
-    "Training": KINDS,
-    "Attacks": {"game": GAME, "attacks.NAME": ATTACK, "arms.NAME": ARM},
-    "Tuning": {"tune": TUNE},
-    "Statistics": {**statistics.KINDS, "queries.NAME": QUERY},
-    "Private estimates": {**erm.KINDS, "approaches.NAME": erm.APPROACH},
+    "Training": _of_kind(Scenario),
+    "Attacks": _of_kind(AttackScenario),
+    "Tuning": _of_kind(TuneScenario),
+    "Statistics": _of_kind(Statistics),
+    "Private estimates": _of_kind(ErmScenario),
 }
 INTRODUCTIONS = {
     "Training": "A scenario with these sections trains; `[compare]` makes a comparison of it.",

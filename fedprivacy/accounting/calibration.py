@@ -52,7 +52,7 @@ def noise_multiplier(
     low, high = _bracket(lambda log_noise: spend(log_noise).epsilon, epsilon)
     exact = spend(high).accountant in ("analytic Gaussian", "optimal composition")
     root = dp.calibrate_dp_mechanism(
-        lambda: _Asker(adjacency),
+        lambda: _EventAccountant(adjacency),
         lambda log_noise: make_event(math.exp(log_noise)),
         epsilon,
         delta,
@@ -62,7 +62,7 @@ def noise_multiplier(
     return math.exp(root)
 
 
-class _Asker:
+class _EventAccountant:
     """Adapts our accountants to the interface that `calibrate_dp_mechanism` expects."""
 
     ledger = dp.NoOpDpEvent()
@@ -70,7 +70,7 @@ class _Asker:
     def __init__(self, adjacency: str) -> None:
         self.adjacency = adjacency
 
-    def compose(self, event: dp.DpEvent) -> _Asker:
+    def compose(self, event: dp.DpEvent) -> _EventAccountant:
         self.event = event
         return self
 

@@ -178,9 +178,9 @@ def gaussian_compositions(mu: float, count: int, total_delta: float) -> list[Bou
 _HALVES = "half of delta for the theorem, half for the releases"
 
 
-def _bound(name: str, source: str, delta: float, ask: Callable[[], tuple[float, float, str]]) -> Bound:
+def _bound(name: str, source: str, delta: float, account: Callable[[], tuple[float, float, str]]) -> Bound:
     try:
-        epsilon, spent, note = ask()
+        epsilon, spent, note = account()
     except InputError as error:  # UnsupportedEvent too: why there is no answer
         return Bound(name, None, delta, str(error), source)
     if not math.isfinite(epsilon):

@@ -117,22 +117,22 @@ def _accounted(parts: Composition, delta: float, adjacency: str) -> Accounted:
     if delta == 0:
         return Accounted(basic_composition(parts, delta, adjacency), "basic composition")
     for name in EXACT:
-        if (exact := _ask(name, parts, delta, adjacency)) is not None:
+        if (exact := _account_by(name, parts, delta, adjacency)) is not None:
             return exact
-    losses = _ask("PLD", parts, delta, adjacency) or _ask("RDP", parts, delta, adjacency)
-    proved = [losses, *(_ask(name, parts, delta, adjacency) for name in SAMPLING_KNOWN)]
+    losses = _account_by("PLD", parts, delta, adjacency) or _account_by("RDP", parts, delta, adjacency)
+    proved = [losses, *(_account_by(name, parts, delta, adjacency) for name in SAMPLING_KNOWN)]
     if any(proved):
         # The grid of a privacy loss distribution may round the loss of a few releases above their sum.
-        answers = [*proved, _ask("basic composition", parts, delta, adjacency)]
+        answers = [*proved, _account_by("basic composition", parts, delta, adjacency)]
         return min((answer for answer in answers if answer), key=lambda spent: spent.epsilon)
     if any(isinstance(leaf, dp.RepeatAndSelectDpEvent) for leaf, _ in parts):  # from pure candidates
-        alone = _ask("basic composition", parts, delta, adjacency)
+        alone = _account_by("basic composition", parts, delta, adjacency)
         if alone is not None:
             return alone
     raise UnsupportedEvent(_advice(parts, delta, adjacency))
 
 
-def _ask(name: str, parts: Composition, delta: float, adjacency: str) -> Accounted | None:
+def _account_by(name: str, parts: Composition, delta: float, adjacency: str) -> Accounted | None:
     try:
         return Accounted(ACCOUNTANT[name](parts, delta, adjacency), name)
     except UnsupportedEvent:

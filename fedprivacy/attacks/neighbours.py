@@ -107,7 +107,7 @@ class World:
 
     Args:
         records: How many the replaced client has; 0: it is not there.
-        own: Its clipped update, float64, shape (parameters,); zero if it is not there.
+        contribution: Its clipped update, float64, shape (parameters,); zero if it is not there.
         others: Those of all others, shape (others, parameters).
         released: The sum of all updates, or each of them where each is released, shape (numbers,).
     """

@@ -134,7 +134,7 @@ class Ledger:
         counts, numbers = np.unique(self.participations, return_counts=True)
         return {str(count): int(number) for count, number in zip(counts, numbers, strict=True)}
 
-    def ask(self, cohort: NDArray[np.int64]) -> None:
+    def request(self, cohort: NDArray[np.int64]) -> None:
         """Charges a round's messages, before the first is requested.
 
         Under local trust the server sees each message as it arrives, so every requested client is charged,

@@ -94,6 +94,7 @@ class AdditiveNoise(ABC):
         """
         check_size("cells", cells)
         check_chance("beta", beta)
+        # A union bound holds for dependent errors too, such as those of cells that are read off one release.
         return self._beyond(beta / cells)
 
     def clients_needed(self, error: float, confidence: float = 0.95) -> int:

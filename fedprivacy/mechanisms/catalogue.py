@@ -1,17 +1,16 @@
-"""The mechanisms of updates by name: those of clients (`local.LOCAL`) and of the server, and clipping."""
+"""The mechanisms of updates by name: those of clients and of the server, and clipping alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import dp_accounting
 
-from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
-from fedprivacy.mechanisms.banded import BandedGaussian
-from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
+from fedprivacy.mechanisms.encoded import EncodedStudent
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.mechanisms.local import LOCAL, LocalMechanism, local_class
+from fedprivacy.mechanisms.local import LocalMechanism
+from fedprivacy.mechanisms.registry import family, mechanism_class
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,6 @@ class ClipOnly:
 Central = Gaussian | EncodedStudent
 Mechanism = LocalMechanism | EncodedStudent | ClipOnly
 MECHANISMS: dict[str, type[Mechanism]] = {
-    **{name: local_class(name) for name in LOCAL},
-    **{
-        kind.name: kind
-        for kind in (ClipOnly, AdaptiveGaussian, BandedGaussian, EncodedGaussian, EncodedStudent)
-    },
+    name: cast(type[Mechanism], mechanism_class(name)) for name in family("local update", "central update")
 }
+MECHANISMS[ClipOnly.name] = ClipOnly

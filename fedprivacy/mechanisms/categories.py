@@ -13,10 +13,12 @@ so that k-ary randomised response is best for k < 3 E + 2, and OUE from there on
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from fedprivacy.mechanisms.frequency import FrequencyOracle
 from fedprivacy.mechanisms.hadamard import HadamardResponse
 from fedprivacy.mechanisms.kary import KaryRandomizedResponse
+from fedprivacy.mechanisms.registry import family, mechanism_class
 from fedprivacy.mechanisms.unary import OptimizedUnary, SymmetricUnary
 
 __all__ = [
@@ -31,11 +33,8 @@ __all__ = [
 ]
 
 # Of equals the first is taken: the one of shorter reports.
-ORACLES: tuple[type[FrequencyOracle], ...] = (
-    KaryRandomizedResponse,
-    HadamardResponse,
-    OptimizedUnary,
-    SymmetricUnary,
+ORACLES: tuple[type[FrequencyOracle], ...] = tuple(
+    cast(type[FrequencyOracle], mechanism_class(name)) for name in family("category")
 )
 
 

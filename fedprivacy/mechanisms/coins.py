@@ -39,6 +39,7 @@ def coins(shape: int | tuple[int, ...], probability: float, stream: np.random.Ge
     """
     size = math.prod(shape) if isinstance(shape, tuple) else shape
     first = np.frombuffer(stream.bytes(size), dtype=np.uint8)
+    # Exact: times 256 moves the exponent alone, and the rest stays on the grid of the uniform numbers below.
     whole, rest = divmod(probability * 256, 1)
     heads = first < whole
     undecided = np.flatnonzero(first == whole)

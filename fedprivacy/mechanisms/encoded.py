@@ -42,7 +42,7 @@ class EncodedGaussian(Gaussian):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.encoder
+        _ = self.encoder  # made now, so that an impossible encoding is refused before any message
 
     @cached_property
     def encoder(self) -> Encoder:

@@ -41,6 +41,7 @@ class FrequencyOracle(ABC):
     epsilon: float
     name: ClassVar[str]
     title: ClassVar[str]
+    procedure: ClassVar[str]  # what each client does, for a reader
 
     def __post_init__(self) -> None:
         if not 2 <= self.categories <= MAX_CATEGORIES or self.categories % 1 != 0:

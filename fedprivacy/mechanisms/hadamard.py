@@ -30,6 +30,9 @@ class HadamardResponse(FrequencyOracle):
 
     name: ClassVar[str] = "hadamard-response"
     title: ClassVar[str] = "Hadamard response"
+    procedure: ClassVar[str] = (
+        "each client names a set of categories that holds its own, or by chance one that does not"
+    )
 
     @property
     def size(self) -> int:
@@ -44,6 +47,7 @@ class HadamardResponse(FrequencyOracle):
     @property
     def q(self) -> float:
         """The probability that any other category is supported."""
+        # Columns of a Hadamard matrix are orthogonal: any two agree in exactly half of the rows.
         return 0.5
 
     def draw(self, values: ArrayLike, stream: np.random.Generator) -> NDArray[np.int32]:

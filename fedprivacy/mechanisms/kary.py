@@ -24,6 +24,7 @@ class KaryRandomizedResponse(FrequencyOracle):
 
     name: ClassVar[str] = "k-ary-randomized-response"
     title: ClassVar[str] = "k-ary randomized response"
+    procedure: ClassVar[str] = "each client names its category, or by chance any other"
 
     @property
     def noise(self) -> float:
@@ -44,6 +45,7 @@ class KaryRandomizedResponse(FrequencyOracle):
     def draw(self, values: ArrayLike, stream: np.random.Generator) -> NDArray[np.int32]:
         """The reported categories, int32, shape (clients,); see `FrequencyOracle.draw`."""
         checked = self._checked(values)
+        # Each client draws a category and a coin: how much randomness is used does not depend on its answer.
         reports = stream.integers(0, self.categories, len(checked), dtype=np.int32)
         np.copyto(reports, checked, where=~coins(len(checked), self.noise, stream), casting="same_kind")
         return reports

@@ -1,28 +1,23 @@
 """The mechanisms of one client's update by name.
 
-A new mechanism is a class in its own file and a line in `LOCAL`: the keys of scenarios, the search for the
-best mechanism, comparisons and the report follow from that line. Scenarios are read without the accountants,
-so this module imports nothing heavy.
+A new mechanism is a class in its own file and a line in `registry.REGISTRY`: the keys of scenarios, the
+search for the best mechanism, comparisons and the report follow from that line. Scenarios are read without
+the accountants, so this module imports nothing heavy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_checkable
+
+from fedprivacy.mechanisms.registry import family, mechanism_class
 
 if TYPE_CHECKING:
     import dp_accounting
     import numpy as np
     from numpy.typing import NDArray
 
-# Name -> the module below `fedprivacy.mechanisms` and the class. Of equal errors the first is chosen.
-LOCAL = {
-    "gaussian": "gaussian:Gaussian",
-    "privunit": "privunit:PrivUnitG",
-    "sqkr": "sqkr:SQKR",
-    "sign-bits": "signs:SignBits",
-}
+LOCAL = family("local update")  # of equal errors the first is chosen
 
 
 @runtime_checkable  # a stored plan's mechanism is checked against its annotation
@@ -78,5 +73,6 @@ def local_class(name: str) -> type[LocalMechanism]:
     >>> local_class("sqkr").title
     'SQKR'
     """
-    module, _, kind = LOCAL[name].partition(":")
-    return cast(type[LocalMechanism], getattr(import_module(f"fedprivacy.mechanisms.{module}"), kind))
+    if name not in LOCAL:
+        raise KeyError(name)
+    return cast(type[LocalMechanism], mechanism_class(name))

@@ -38,6 +38,8 @@ class PureMechanism(ABC):
 
     def event(self) -> dp_accounting.DpEvent:
         """The event of one message, as the accountant reads it."""
+        # Every such message is a function of randomised response on one bit (Kairouz, Oh and Viswanath 2015):
+        # epsilon alone bounds what any number of them costs.
         return PureDpEvent(self.epsilon)
 
     def with_noise(self, noise: float) -> Self:

@@ -51,6 +51,7 @@ class RunningSum:
         total = high + block
         back = total - high
         rest = (high - (total - back)) + (block - back)
+        # Of an overflow the rest is not a number; added, it would hide that the sum is infinite.
         self._low += np.where(np.isfinite(total), rest, 0.0)
         self._high, self._block, self._added = total, np.zeros_like(block), 0
 

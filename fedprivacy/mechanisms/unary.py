@@ -26,6 +26,8 @@ class _Unary(FrequencyOracle):
     A report is these bits, packed: uint8, shape (clients, ceil(k/8)); `numpy.unpackbits` gives them back.
     """
 
+    procedure: ClassVar[str] = "each client sends a bit for each category, and flips each by chance"
+
     def draw(self, values: ArrayLike, stream: np.random.Generator) -> NDArray[np.uint8]:
         """The packed bits, uint8, shape (clients, ceil(k/8)); see `FrequencyOracle.draw`."""
         checked = self._checked(values)
@@ -78,6 +80,7 @@ class SymmetricUnary(_Unary):
     @property
     def q(self) -> float:
         """The probability of a 1 for any other category."""
+        # On the grid of `coins`; rounding down would exceed the budget.
         return rounded_up(float(expit(-self.epsilon / 2)))
 
     def event(self) -> dp_accounting.DpEvent:
@@ -103,6 +106,7 @@ class OptimizedUnary(_Unary):
     @property
     def q(self) -> float:
         """The probability of a 1 for any other category."""
+        # On the grid of `coins`; rounding down would exceed the budget.
         return rounded_up(1 / (math.exp(self.epsilon) + 1))
 
     def event(self) -> dp_accounting.DpEvent:

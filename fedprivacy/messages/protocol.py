@@ -1,6 +1,7 @@
 """The messages of server and clients, as plain values: arrays and scalars by name.
 
-It knows nothing of Flower; `clients` and `server` put these parts into Flower messages.
+It imports no Flower: `clients` and `server` put these parts into Flower messages, and `parts_of` takes a
+message apart by the names of its fields.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ PAGES: Mapping[str, Callable[..., Page]] = {
     StatisticsComparison.KIND: compare_statistics.page,
     EstimatesDocument.KIND: estimates.page,
     ReplayDocument.KIND: run_attacks.page,
-    AuditDocument.KIND: lambda document, *, error, command: audit.page(document, command=command),
-    TuneDocument.KIND: lambda document, *, error, command: tune.page(document, command=command),
+    AuditDocument.KIND: audit.page,
+    TuneDocument.KIND: tune.page,
 }
 
 

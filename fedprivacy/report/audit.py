@@ -37,11 +37,12 @@ def row(observer: Observer) -> tuple[str, ...]:
     )
 
 
-def page(document: AuditDocument, *, command: bool = False) -> Page:
+def page(document: AuditDocument, *, error: bool = False, command: bool = False) -> Page:
     """The page without its operator-only section.
 
     Args:
         document: The audit, without its operator-only fields.
+        error: As of every page; a record of this kind has none.
         command: Whether the operator-only section contains the command that reproduces it.
     """
     guarantees = [observer.guarantee for observer in document.observers]

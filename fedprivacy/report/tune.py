@@ -68,11 +68,12 @@ def caption(document: TuneDocument) -> str:
     return f"Epsilon of the choice beside the naive one ({NAIVE.get(document.method, '')}) At {terms}."
 
 
-def page(document: TuneDocument, *, command: bool = False) -> Page:
+def page(document: TuneDocument, *, error: bool = False, command: bool = False) -> Page:
     """The page without its operator-only section.
 
     Args:
         document: The choice, without its operator-only fields.
+        error: As of every page; a record of this kind has none.
         command: Whether the operator-only section contains the command that reproduces it.
     """
     guarantees = list(document.privacy.guarantees)

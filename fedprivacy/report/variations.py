@@ -24,7 +24,7 @@ class _Panel:
     Args:
         key: The setting.
         cells: One for each value.
-        own: The scenario's own value.
+        base: The scenario's own value.
     """
 
     key: str

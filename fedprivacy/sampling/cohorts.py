@@ -107,7 +107,7 @@ class SeparatedSampling:
     """Each client participates at most once in `separation` consecutive rounds; cohorts may be public.
 
     The draw among the eligible clients does not matter for privacy: the guarantee relies on the separation
-    alone, which the ledger enforces (`Ledger.eligible`, `Ledger.ask`).
+    alone, which the ledger enforces (`Ledger.eligible`, `Ledger.request`).
 
     Args:
         cohort: The number of clients in each round.

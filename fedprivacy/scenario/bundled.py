@@ -14,11 +14,11 @@ from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.tune import TuneScenario
 
-Runnable = Scenario | Statistics | ErmScenario  # by `flwr run`
+Pinned = Scenario | Statistics  # which a node holds itself
 
 # Kind -> why Flower's own command does not run it.
 NOT_BY_FLOWER: Mapping[str, str] = {
-    AttackScenario.kind: "has attacks, which `fedprivacy replay` plays, and not `flwr run`.",
+    AttackScenario.kind: "has attacks, which `fedprivacy replay` runs, and not `flwr run`.",
     TuneScenario.kind: "has a [tune], which `fedprivacy tune` does, and not `flwr run`.",
 }
 # Kind -> why no node holds such a scenario itself.
@@ -28,7 +28,7 @@ NOT_PINNED: Mapping[str, str] = {
 }
 
 
-def scenario_of_app(value: str) -> Runnable:
+def scenario_of_app(value: str) -> AnyScenario:
     """The scenario of a Flower run config: TOML text, or a file's path inside the app bundle.
 
     Raises:
@@ -38,7 +38,7 @@ def scenario_of_app(value: str) -> Runnable:
     return _allowed(_read(value), "run config: scenario", NOT_BY_FLOWER)
 
 
-def own_scenario(text: str, named: str = "node config: scenario") -> Runnable:
+def own_scenario(text: str, named: str = "node config: scenario") -> Pinned:
     """The scenario that a node was started with.
 
     Args:
@@ -49,10 +49,12 @@ def own_scenario(text: str, named: str = "node config: scenario") -> Runnable:
         ScenarioError: if the text is not a scenario.
         InputError: if it has attacks, or fits estimates.
     """
-    return _allowed(loads(text, named), named, {**NOT_BY_FLOWER, **NOT_PINNED})
+    scenario = _allowed(loads(text, named), named, {**NOT_BY_FLOWER, **NOT_PINNED})
+    assert isinstance(scenario, Pinned)
+    return scenario
 
 
-def _allowed(scenario: AnyScenario, named: str, refused: Mapping[str, str]) -> Runnable:
+def _allowed(scenario: AnyScenario, named: str, refused: Mapping[str, str]) -> AnyScenario:
     if scenario.kind in refused:
         raise InputError(f"{named}: {refused[scenario.kind]}")
     return scenario

@@ -13,12 +13,16 @@ from fedprivacy.scenario.kinds import KINDS, Kind
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.validation import Inspection, SectionReader, inspect
 
+# The sections of the training: without a comparison, which only a plain training has.
+TRAINING_SECTIONS = {name: kind for name, kind in KINDS.items() if name != "compare"}
+
 
 class ExtendedScenario(Scenario):
     """A training scenario with sections of its own, whose rules are between valid sections.
 
     Attributes:
-        extra: Name of each further section -> its kinds, in the order of a file.
+        extra: Name of each further section -> its kinds, in the order of a file. A class adds them to
+            `TRAINING_SECTIONS` in its `section_kinds`.
     """
 
     extra: ClassVar[Mapping[str, Kind]]
@@ -55,12 +59,6 @@ class ExtendedScenario(Scenario):
     def plain(self) -> Scenario:
         """The training scenario without the further sections."""
         return Scenario(**{key: getattr(self, key) for key in Scenario.model_fields})
-
-    @property
-    def sections(self) -> dict[tuple[str, ...], Kind]:
-        """The place of each section -> its variants; without a comparison, which only a training has."""
-        sections = {place: kind for place, kind in super().sections.items() if place != ("compare",)}
-        return sections | {(name,): kind for name, kind in self.extra.items()}
 
     def tables(self) -> dict[str, Any]:
         """The scenario as plain tables, in the order of a file."""

@@ -1,8 +1,7 @@
 """The table of all kinds of scenario, and how a file of any kind is read.
 
-Each layer has its part of a kind in a table by the kind's name: what lives on a node (`clients.node`), the
-server's part (`server.app`), the commands' (`scenarios.cli.kinds`), the verification of the result
-(`fedprivacy.verification.verify`) and its page (`fedprivacy.report`).
+Other rooms have their part of a kind in tables by the kind's name, which CONTRIBUTING.md lists;
+`tests/scenarios/cli/test_kinds.py` checks that each table has every kind.
 """
 
 from __future__ import annotations

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.sections import GAME
-from fedprivacy.scenario.erm import ErmScenario
-from fedprivacy.scenario.erm import sections as erm
-from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
+from fedprivacy.scenario.kinds import HEAD
 from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.scenario import Scenario
-from fedprivacy.scenario.statistics import Statistics
-from fedprivacy.scenario.statistics import sections as statistics
-from fedprivacy.scenario.tune import TuneScenario
-from fedprivacy.scenario.tune.sections import TUNE
 
 
 def settings_named(option: str, value: str, kind: type[AnyScenario] = Scenario) -> list[str]:
@@ -27,6 +19,7 @@ def settings_named(option: str, value: str, kind: type[AnyScenario] = Scenario) 
 
     >>> settings_named("--epsilon", "4")
     ['privacy.epsilon=4']
+    >>> from fedprivacy.scenario.erm import ErmScenario
     >>> settings_named("--epsilon", "4", ErmScenario)
     ['study.epsilons=[4]']
     """
@@ -39,18 +32,6 @@ def settings_named(option: str, value: str, kind: type[AnyScenario] = Scenario) 
 
 def _keys(kind: type[AnyScenario]) -> Iterator[str]:
     yield from HEAD.keys()
-    for section, keys in _sections(kind).items():
-        yield from (f"{section}.{key}" for key in keys.keys())  # noqa: SIM118
-
-
-def _sections(kind: type[AnyScenario]) -> dict[str, Kind]:
-    """The sections of a kind of scenario that are there once."""
-    if issubclass(kind, Statistics):
-        return statistics.KINDS
-    if issubclass(kind, ErmScenario):
-        return erm.KINDS
-    sections = dict(KINDS)
-    if issubclass(kind, AttackScenario | TuneScenario):
-        del sections["compare"]
-        sections |= {"game": GAME} if issubclass(kind, AttackScenario) else {"tune": TUNE}
-    return sections
+    for section, variants in kind.section_kinds.items():
+        if section not in kind.named_sections:
+            yield from (f"{section}.{key}" for key in variants.keys())  # noqa: SIM118

@@ -1,6 +1,6 @@
 """Reads a scenario file into tables, with findings for files that have none.
 
-bytes -> text -> tables (TOML, with --set laid over), then in `inspection`:
+bytes -> text -> tables (TOML, with --set laid over), then in `validation`:
 sections, each validated by itself -> checks between them -> the cells of the comparison
 """
 

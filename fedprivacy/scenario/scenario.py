@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -11,7 +11,7 @@ import tomli_w
 from pydantic import model_validator
 
 from fedprivacy.errors import Finding
-from fedprivacy.scenario import cells, limit_ablations, reading, validation, variations
+from fedprivacy.scenario import cells, limit_ablations, reading, summary, validation, variations
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.findings import Places, refuse
@@ -40,10 +40,14 @@ class BaseScenario(Head):
     Attributes:
         kind: Its name, by which every layer finds its part of the kind; also that of its result document.
         revealed_by: The sections that only files of this kind have; empty for a training.
+        section_kinds: Name of each section -> its variants, in the order of a file; without the head.
+        named_sections: Those of which a file has several, each with a name, as `[queries.NAME]`.
     """
 
     kind: ClassVar[str]
     revealed_by: ClassVar[tuple[str, ...]] = ()
+    section_kinds: ClassVar[Mapping[str, Kind]]
+    named_sections: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def read(cls, source: str | Path, overrides: Sequence[str] = ()) -> Self:
@@ -103,9 +107,24 @@ class BaseScenario(Head):
         return tables
 
     @property
-    @abstractmethod
     def sections(self) -> dict[tuple[str, ...], Kind]:
         """The place of each section -> its variants, in the order of a file; the head is ()."""
+        sections: dict[tuple[str, ...], Kind] = {(): HEAD}
+        for section, kind in self.section_kinds.items():
+            names = [(name,) for name in getattr(self, section)] if section in self.named_sections else [()]
+            sections |= {(section, *name): kind for name in names}
+        return sections
+
+    @abstractmethod
+    def summary(self, *, compared: bool = False) -> str:
+        """Describes who has which data, what is made of it, and who adds noise, from the settings alone.
+
+        1,437 clients, each with one record of digits (1,437 records), train a logistic model together; the
+        server adds noise (trust central); epsilon 2, delta 1e-05, unit client, adjacency replace-one.
+
+        Args:
+            compared: Whether it is run under every trust model of its comparison.
+        """
 
     @abstractmethod
     def tables(self) -> dict[str, Any]:
@@ -135,7 +154,7 @@ class Scenario(BaseScenario):
     """Everything that determines a run: frozen, complete, and valid as a whole."""
 
     kind: ClassVar[str] = "run"
-
+    section_kinds: ClassVar[Mapping[str, Kind]] = KINDS
     data: Data
     model: Model
     training: Training
@@ -172,10 +191,18 @@ class Scenario(BaseScenario):
         """The number of clients, from the settings alone: no data is loaded."""
         return self.data.population
 
+    def summary(self, *, compared: bool = False) -> str:
+        """Describes the clients, their records, the training and its protection, from the settings alone."""
+        return summary.sentence(
+            self.training_summary, self.privacy, self.compare.trusts if compared else None
+        )
+
     @property
-    def sections(self) -> dict[tuple[str, ...], Kind]:
-        """The place of each section -> its variants, in the order of a file; the head is ()."""
-        return {(): HEAD, **{(name,): kind for name, kind in KINDS.items()}}
+    def training_summary(self) -> str:
+        """The clients, their records, and the model that they train."""
+        dealt = summary.DEALT.get(getattr(self.data, "partition", ""), "who have")
+        records = f"{summary.data_label(self.data.model_dump())}{summary.records_label(self.data)}"
+        return f"{summary.clients_label(self)}, {dealt} {records}, train a {self.model.name} model together"
 
     def to_toml(self, *, compare: bool = False) -> str:
         """The complete scenario as TOML: every key that has an effect, also the defaults.

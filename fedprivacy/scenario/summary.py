@@ -1,22 +1,15 @@
-"""Describes a scenario by its settings, for where the words of its file no longer hold.
+"""Parts of the summary of a scenario by its settings, for where the words of its file no longer hold.
 
-1,437 clients, each with one record of digits (1,437 records), train a logistic model together; the server
-adds noise (trust central); epsilon 2, delta 1e-05, unit client, adjacency replace-one.
+Each kind of scenario composes them (`BaseScenario.summary`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Protocol
 
 from fedprivacy.errors import InputError
-from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.erm import ErmScenario
-from fedprivacy.scenario.loading import AnyScenario
-from fedprivacy.scenario.scenario import Scenario
-from fedprivacy.scenario.statistics import Statistics
-from fedprivacy.scenario.tune import TuneScenario
 
 SYNTHETIC = {
     "synthetic": "synthetic records",
@@ -54,32 +47,27 @@ def data_label(data: Mapping[str, Any]) -> str:
     return path if name == "flwr-datasets" and not path.startswith((".", "/")) else PurePath(path).name
 
 
-def summary(scenario: AnyScenario, *, compared: bool = False) -> str:
-    """Describes who has which data, what is made of it, and who adds noise, from the settings alone.
+class Populated(Protocol):
+    """A scenario of clients."""
+
+    @property
+    def population(self) -> int:
+        """The number of clients."""
+
+
+def sentence(what: str, privacy: Any, trusts: Sequence[str] | None) -> str:
+    """Describes work and its protection.
 
     Args:
-        scenario: Of any kind.
-        compared: Whether it is run under every trust model of its comparison.
+        what: Who computes what from which data.
+        privacy: The section of its protection, of any trust model.
+        trusts: The trust models under which it is compared; None where it is not.
     """
-    data = data_label(scenario.data.model_dump())
-    if isinstance(scenario, ErmScenario):
-        return f"Private estimates from {data}{_count_of(scenario)}, by {', '.join(scenario.approaches)}."
-    if isinstance(scenario, Statistics):
-        who = f"{_clients(scenario)} answer {', '.join(scenario.queries)} from {data}"
-    else:
-        who = f"{_clients(scenario)}, {DEALT.get(getattr(scenario.data, 'partition', ''), 'who have')} {data}"
-        who += f"{_count_of(scenario)}, train a {scenario.model.name} model together"
-        if isinstance(scenario, AttackScenario):
-            who += f", which is attacked by {', '.join(scenario.attacks)}"
-        if isinstance(scenario, TuneScenario):
-            who += ", whose settings are chosen from a grid"
-    return f"{who}; {_protection(scenario, compared)}."
+    protection = _protection(privacy) if trusts is None else f"compared under trust {', '.join(trusts)}"
+    return f"{what}; {protection}."
 
 
-def _protection(scenario: Scenario | Statistics, compared: bool) -> str:
-    if compared:
-        return f"compared under trust {', '.join(scenario.compare.trusts)}"
-    privacy = scenario.privacy
+def _protection(privacy: Any) -> str:
     noise = NOISE.get(privacy.trust, f"trust {privacy.trust}")
     epsilon = getattr(privacy, "epsilon", None)
     if privacy.trust == "none" or epsilon is None:
@@ -88,21 +76,21 @@ def _protection(scenario: Scenario | Statistics, compared: bool) -> str:
     return f"{noise}; epsilon {epsilon:g}, delta {getattr(privacy, 'delta', 0.0):g}, {unit}"
 
 
-def _clients(scenario: Scenario | Statistics) -> str:
-    """How many clients there are; without a number where it is unknown, or itself protected."""
-    if isinstance(scenario, Statistics) and scenario.privacy.adjacency != "replace-one":
-        return "Clients"
+def clients_label(scenario: Populated) -> str:
+    """The number of clients; "Clients" of data that cannot be read yet, which running it explains."""
     try:
         count = scenario.population
-    except (InputError, AssertionError):  # of data that cannot be read yet, which running it explains
+    except (InputError, AssertionError):
         return "Clients"
     return "1 client" if count == 1 else f"{count:,} clients"
 
 
-def _count_of(scenario: Scenario | ErmScenario) -> str:
-    """How many training records there are; nothing where the settings and headers do not say so."""
+def records_label(data: Any) -> str:
+    """The number of training records of a `data` section, in parentheses.
+
+    Empty where the settings and headers do not state it.
+    """
     try:
-        data: Any = scenario.data
         facts = getattr(data, "facts", None)
         count = facts.records if facts is not None else _first(data, "train_records", "records")
     except InputError:

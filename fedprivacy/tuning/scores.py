@@ -24,6 +24,7 @@ def shares(right: NDArray[np.bool_], offsets: NDArray[np.int64]) -> Vector:
     """
     before = np.concatenate([[0], np.cumsum(right)])
     sizes = np.diff(offsets)
+    # A client without records counts like one whose records are all wrong: 0/0 would spoil the whole sum.
     return np.asarray((before[offsets[1:]] - before[offsets[:-1]]) / np.maximum(sizes, 1))
 
 
@@ -63,6 +64,7 @@ class NoisyScore:
             parts: The share of each client, in [0, 1], shape (clients,).
             stream: The random stream of this release, and of no other.
         """
+        # The sensitivity rests on this range, so it is enforced here, whatever computed the parts.
         centred = np.clip(parts, 0.0, 1.0) - 0.5
         return float(centred.sum() + self.gaussian.draw(1, stream)[0])
 

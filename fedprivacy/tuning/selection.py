@@ -55,6 +55,7 @@ class PrivateSelection:
             stream: The random stream of this choice, and of no other.
         """
         number = int(self.repetitions.draw(stream))
+        # With replacement: the theorems are of independent repetitions of one random trial.
         return stream.integers(self.candidates, size=number)
 
     def event(self, each: Sequence[dp.DpEvent], adjacency: str) -> dp.DpEvent:
@@ -85,6 +86,7 @@ def best(scores: Sequence[float]) -> int | None:
     if not len(scores):
         return None
     given = np.asarray(scores, dtype=np.float64)
+    # numpy takes NaN for the largest of all: a candidate that failed would win, whatever the others scored.
     if np.isnan(given).any():
         raise InputError("scores: one is not a number; score what fails below everything else.")
     return int(given.argmax())

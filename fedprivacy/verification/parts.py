@@ -11,7 +11,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.verification.differences import brief, refusal, refuse_difference
 
 Statement = TypeVar("Statement")
-Verified = TypeVar("Verified")
+Result = TypeVar("Result")
 
 
 def plain(value: Any) -> Any:
@@ -59,12 +59,12 @@ def refuse_parts(
 
 
 def first_fitting(
-    check: Callable[[Statement], Verified],
+    check: Callable[[Statement], Result],
     statements: Iterable[Statement],
     randomness: Any,
     where: str,
     remedy: str,
-) -> Verified:
+) -> Result:
     """The result of a check under the first statement about a run's nodes that passes.
 
     A record does not hold all that was stated of nodes that are not our own: what was charged decides.

@@ -6,7 +6,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.audit import AuditDocument
+from fedprivacy.documents.comparison import CompareDocument
+from fedprivacy.documents.estimates import EstimatesDocument
 from fedprivacy.documents.kinds import check_fields
+from fedprivacy.documents.replay import ReplayDocument
+from fedprivacy.documents.run import RunDocument
+from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
+from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.errors import InputError
 from fedprivacy.records.run_directory import read_document
 from fedprivacy.verification import audit, choice, comparison, estimates, limits, replay, statistics
@@ -19,14 +26,14 @@ DAMAGE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 # Of a document, its folder and the name of its file: the document as it may be shown.
 Check = Callable[[dict[str, Any], Path, str], dict[str, Any]]
 CHECKS: Mapping[str, Check] = {
-    "run": limits.check,
-    "compare": comparison.check,
-    "tune": choice.check,
-    "statistics": statistics.check,
-    "compare-statistics": statistics.check_comparison,
-    "replay": replay.check,
-    "audit": audit.check,
-    "erm": estimates.check,
+    RunDocument.KIND: limits.check,
+    CompareDocument.KIND: comparison.check,
+    TuneDocument.KIND: choice.check,
+    StatisticsDocument.KIND: statistics.check,
+    StatisticsComparison.KIND: statistics.check_comparison,
+    ReplayDocument.KIND: replay.check,
+    AuditDocument.KIND: audit.check,
+    EstimatesDocument.KIND: estimates.check,
 }
 
 

@@ -26,7 +26,7 @@ from fedprivacy.scenario.attack import AttackScenario
 from scenarios.attacks.accuracy import Trained, accuracy, measure
 from scenarios.attacks.game_setup import GameSetup, rounds_trained
 from scenarios.attacks.participation_budget import open_account
-from scenarios.attacks.result_document import ArmResult, results
+from scenarios.attacks.result_document import ResultsByRun, results
 from scenarios.attacks.scoring import from_json
 from scenarios.attacks.target_run import TargetRun, is_trained, run_branch, stored_run, train
 from scenarios.jobs.cell_store import CellTask
@@ -110,7 +110,7 @@ def _work(
     on_attack: OnAttack | None,
 ) -> dict[str, Any]:
     """Runs the unfinished trainings and attacks, and closes the replay."""
-    results_so_far: ArmResult = {}
+    results_so_far: ResultsByRun = {}
     trained: Trained = {}
     job_outcome = JobOutcome(job.path, job.again)
     try:
@@ -179,7 +179,7 @@ def _measure_all(job: StoredJob, targets: list[TargetRun], workers: int, trained
         trained[targets[number].variant, targets[number].scenario.seed] = measured
 
 
-def _started_runs(targets: list[TargetRun], results_so_far: ArmResult) -> dict[tuple[int, int], int]:
+def _started_runs(targets: list[TargetRun], results_so_far: ResultsByRun) -> dict[tuple[int, int], int]:
     """After how many rounds the attacks on each run that early stopping may have ended began."""
     attacked, counts = {(variant, seed) for variant, seed, _ in results_so_far}, {}
     for run in targets:
@@ -191,9 +191,9 @@ def _started_runs(targets: list[TargetRun], results_so_far: ArmResult) -> dict[t
 
 
 def _attack_all(
-    job: StoredJob, targets: list[TargetRun], workers: int, results_so_far: ArmResult, steps: Steps
+    job: StoredJob, targets: list[TargetRun], workers: int, results_so_far: ResultsByRun, steps: Steps
 ) -> None:
-    """Runs every branch that has not run yet, and puts its results into `played`."""
+    """Runs every branch that has not run yet, and puts its results into `results_so_far`."""
     wanted = [(run, branch, spent) for run in targets for branch, spent in run.spend()]
     # The longest first: else the last to be begun may keep one process busy alone.
     wanted.sort(key=lambda pair: -pair[0].work(pair[1]))

@@ -21,14 +21,14 @@ from fedprivacy.scenario.attack.sections import Passive
 from scenarios.attacks.accuracy import Trained, arms_document
 from scenarios.attacks.scoring import AttackResult, histogram
 
-ArmResult = dict[tuple[int, int, str], AttackResult]  # by the number of the variant, the seed, the attack
+ResultsByRun = dict[tuple[int, int, str], AttackResult]  # by the number of the variant, the seed, the attack
 RoundsStarted = Mapping[tuple[int, int], int]  # by the number of the variant, the seed
 
 
 def results(
     scenario: AttackScenario,
     plans: Sequence[Plan],
-    results_by_run: ArmResult,
+    results_by_run: ResultsByRun,
     trained: Trained | None = None,
     started: RoundsStarted | None = None,
 ) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def _trained(runs: Sequence[AttackResult]) -> dict[str, float]:
     return {"train": float(np.mean(accuracies))} if accuracies else {}
 
 
-def _exposures(scenario: AttackScenario, results_by_run: ArmResult) -> list[dict[str, Any]]:
+def _exposures(scenario: AttackScenario, results_by_run: ResultsByRun) -> list[dict[str, Any]]:
     """The exposure by each LiRA attack: of the first run, with references without privacy."""
     runs_of_attack = ((name, results_by_run.get((0, scenario.seed, name))) for name in scenario.attacks)
     return [{"attack": name, **run.exposure} for name, run in runs_of_attack if run and run.exposure]

@@ -25,7 +25,7 @@ from scenarios.cli.options import (
     complete_attack,
     complete_run,
 )
-from scenarios.cli.output import Json, Operator, check_operator, print_result
+from scenarios.cli.output import Json, Operator, check_operator, print_result, show_result
 from scenarios.cli.waiting import waiting
 
 
@@ -62,7 +62,6 @@ def replay(
     """
     from fedprivacy.records.run_directory import check_out
     from scenarios.cli.display import job_progress
-    from scenarios.cli.display_attacks import show_replay
     from scenarios.cli.scenario_argument import (
         attack_scenario,
         check_start_or_resume,
@@ -96,7 +95,7 @@ def replay(
             command=reproducing_command(first),
             on_attack=on_attack,
         )
-    print_result(document, json_, partial(show_replay, verbose=verbose), operator)
+    print_result(document, json_, partial(show_result, verbose=verbose), operator)
 
 
 def risk(
@@ -154,7 +153,6 @@ def audit(
     from fedprivacy.scenario import Scenario
     from fedprivacy.scenario.model import permit
     from scenarios.cli.display import job_progress
-    from scenarios.cli.display_audit import show_audit
     from scenarios.cli.kinds import scenario_for
     from scenarios.cli.scenario_argument import reproducing_command, seed_of
     from scenarios.engines.launch import check_workers
@@ -187,6 +185,6 @@ def audit(
             command=reproducing_command(chosen),
             on_run=on_run,
         )
-    print_result(document, json_, partial(show_audit, verbose=verbose), operator)
+    print_result(document, json_, partial(show_result, verbose=verbose), operator)
     if strict and document["refuted"]:
         raise typer.Exit(1)

@@ -13,7 +13,6 @@ from typing import Any
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.changes import parse_overrides
 from fedprivacy.scenario.loading import AnyScenario
-from fedprivacy.scenario.summary import summary
 
 # Neither the description of a scenario nor the choice of its settings depends on these.
 _INCIDENTAL = re.compile(
@@ -48,7 +47,7 @@ def with_changes_noted(scenario: AnyScenario, overrides: list[str], command: str
         return scenario
     described = scenario.description
     if any(_DESCRIBED.match(key) for key in keys):
-        described = summary(scenario, compared=command == "compare")
+        described = scenario.summary(compared=command == "compare")
     texts = {
         "tuning": (scenario.tuning, f"Written before these were changed: {changed}."),
         "description": (described, f"(Changed here: {changed}.)"),

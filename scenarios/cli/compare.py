@@ -19,7 +19,7 @@ from scenarios.cli.options import (
     Track,
     Verbose,
 )
-from scenarios.cli.output import Json, Operator, check_operator, print_result
+from scenarios.cli.output import Json, Operator, check_operator, print_result, show_result
 
 
 def compare(
@@ -87,4 +87,4 @@ def compare(
             on_run=on_run,
         )
         tracked.result(document)
-    print_result(document, json_, partial(kind.show_comparison, verbose=verbose), operator)
+    print_result(document, json_, partial(show_result, verbose=verbose), operator)

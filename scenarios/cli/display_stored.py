@@ -15,16 +15,6 @@ from scenarios.stored.listing import OPERATOR_COLUMNS
 
 MOST_ROWS = 30
 _LINE = "  {:<20}{:<21}{:<18}{:<8}{}"
-_DISPLAYS = {  # kind -> module of the command line, and its function
-    "run": ("display", "show_run"),
-    "compare": ("display", "show_comparison"),
-    "replay": ("display_attacks", "show_replay"),
-    "audit": ("display_audit", "show_audit"),
-    "tune": ("display_tune", "show_tune"),
-    "statistics": ("display_statistics", "show_statistics"),
-    "compare-statistics": ("display_statistics", "show_statistics_comparison"),
-    "erm": ("display_estimates", "show_estimates"),
-}
 
 
 def show_list(document: Mapping[str, Any]) -> None:
@@ -55,14 +45,6 @@ def show_list(document: Mapping[str, Any]) -> None:
         console.print("by cell: each cell or attack has its own, see `fedprivacy show RUN`")
     if len(rows) > MOST_ROWS:
         console.print(f"... and {len(rows) - MOST_ROWS:,} more: --filter, --sort, --csv or --json.")
-
-
-def show_result(document: Mapping[str, Any], verbose: bool = False) -> None:
-    """Prints a stored result as the command that made it did."""
-    from importlib import import_module
-
-    module, function = _DISPLAYS[document["kind"]]
-    getattr(import_module(f"scenarios.cli.{module}"), function)(document, verbose)
 
 
 def show_difference(document: Mapping[str, Any]) -> None:

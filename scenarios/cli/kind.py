@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,10 +94,6 @@ class RunKind(Kind, ABC):
     def run(self, scenario: Any, options: RunOptions, on_event: OnEvent) -> Document:
         """Runs the scenario in this process or on Ray, and returns its result document."""
 
-    @abstractmethod
-    def show(self, document: Mapping[str, Any], verbose: bool = False) -> None:
-        """Prints a result document for people; `verbose`: with every assumption."""
-
     def resume(self, path: Path, scenario: Any, options: RunOptions) -> Document:
         """Resumes an interrupted run, and returns its result document.
 
@@ -140,7 +136,3 @@ class ComparisonKind(Kind, ABC):
         on_run: OnRun,
     ) -> Document:
         """Compares in a new directory under `out`, or resumes, and returns the result document."""
-
-    @abstractmethod
-    def show_comparison(self, document: Mapping[str, Any], verbose: bool = False) -> None:
-        """Prints the result document of a comparison for people."""

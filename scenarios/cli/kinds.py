@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
@@ -80,12 +79,6 @@ class TrainingKind(RunKind, ComparisonKind):
                 path, allow_code=options.allow_code, on_round=on_round, engine=options.engine
             )
 
-    def show(self, document: Mapping[str, Any], verbose: bool = False) -> None:
-        """Prints accuracy and guarantees."""
-        from scenarios.cli.display import show_run
-
-        show_run(document, verbose)
-
     def seeds(self, scenario: Scenario) -> int:
         """Returns the length of `compare.seeds`."""
         return len(scenario.compare.seeds)
@@ -119,12 +112,6 @@ class TrainingKind(RunKind, ComparisonKind):
             on_run=on_run,
         )
 
-    def show_comparison(self, document: Mapping[str, Any], verbose: bool = False) -> None:
-        """Prints the accuracy of each cell."""
-        from scenarios.cli.display import show_comparison
-
-        show_comparison(document, verbose)
-
 
 class StatisticsKind(RunKind, ComparisonKind):
     """A scenario that releases statistics."""
@@ -147,12 +134,6 @@ class StatisticsKind(RunKind, ComparisonKind):
         from scenarios.experiments import statistics_run
 
         return statistics_run.ask(scenario, options.out, command=options.command, on_query=on_event)
-
-    def show(self, document: Mapping[str, Any], verbose: bool = False) -> None:
-        """Prints estimates and guarantees."""
-        from scenarios.cli.display_statistics import show_statistics
-
-        show_statistics(document, verbose)
 
     def seeds(self, scenario: Statistics) -> int:
         """Returns `compare.repeats`."""
@@ -178,12 +159,6 @@ class StatisticsKind(RunKind, ComparisonKind):
 
         return compare(scenario, out, workers=workers, resume=resume, command=command, on_run=on_run)
 
-    def show_comparison(self, document: Mapping[str, Any], verbose: bool = False) -> None:
-        """Prints the error of each cell."""
-        from scenarios.cli.display_statistics import show_statistics_comparison
-
-        show_statistics_comparison(document, verbose)
-
 
 class EstimatesKind(RunKind):
     """A scenario that fits private estimates."""
@@ -207,12 +182,6 @@ class EstimatesKind(RunKind):
         from scenarios.experiments.erm_study import fit
 
         return fit(scenario, options.out, command=options.command, on_cell=on_event, engine=options.engine)
-
-    def show(self, document: Mapping[str, Any], verbose: bool = False) -> None:
-        """Prints excess losses and guarantees."""
-        from scenarios.cli.display_estimates import show_estimates
-
-        show_estimates(document, verbose)
 
 
 class AttackKind(Kind):

@@ -6,7 +6,7 @@ Result documents go through the filter of operator-only values (`print_result`) 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -40,6 +40,18 @@ def check_operator(operator: bool, used: bool, options: str) -> None:
             f"--operator: changes what {options} passes on. Give it with that, or put both pages of a stored "
             "result into one: fedprivacy report RUN --operator"
         )
+
+
+def show_result(document: Mapping[str, Any], verbose: bool = False) -> None:
+    """Prints a result document for people.
+
+    Args:
+        document: As the command returned it, or as it is stored.
+        verbose: Whether every assumption is printed.
+    """
+    from scenarios.cli.displays import DISPLAYS  # which imports torch: not before a scenario is checked
+
+    DISPLAYS[document["kind"]](document, verbose)
 
 
 def print_result(

@@ -20,7 +20,7 @@ from scenarios.cli.options import (
     Verbose,
     complete_run,
 )
-from scenarios.cli.output import Json, Operator, check_operator, print_result
+from scenarios.cli.output import Json, Operator, check_operator, print_result, show_result
 
 
 def run(
@@ -120,7 +120,7 @@ def run(
             check_limits(requested, where.name)
         document = kind.resume(resume, requested, options)
         document = measured(document, requested, options) if limits else document
-        print_result(document, json_, partial(kind.show, verbose=verbose), operator)
+        print_result(document, json_, partial(show_result, verbose=verbose), operator)
         return
     kind.check(requested, options)
     if limits:
@@ -150,4 +150,4 @@ def run(
             document = kind.run(requested, options, on_event)
         tracked.result(document)
     document = measured(document, requested, options) if limits else document
-    print_result(document, json_, partial(kind.show, verbose=verbose), operator)
+    print_result(document, json_, partial(show_result, verbose=verbose), operator)

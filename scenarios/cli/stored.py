@@ -13,7 +13,7 @@ import typer
 
 from fedprivacy.io.escape import on_one_line
 from scenarios.cli.options import RUNS, Verbose, complete_run
-from scenarios.cli.output import Json, Operator, check_operator, print_answer, print_result
+from scenarios.cli.output import Json, Operator, check_operator, print_answer, print_result, show_result
 
 Stored = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=complete_run)]
 Folder = Annotated[
@@ -76,7 +76,6 @@ def list_runs(
 def show(run: Stored, verbose: Verbose = False, json_: Json = False, operator: Operator = False) -> None:
     """Show a stored result, once its guarantees follow again from its scenario, plan and rounds."""
     from fedprivacy.verification.verify import checked_document
-    from scenarios.cli.display_stored import show_result
 
     check_operator(operator, json_, "--json")
     shown = partial(show_result, verbose=verbose)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from scenarios.cli.options import RUNS, Again, AllowCode, OptionalSource, Out, Seed, Set, Verbose
-from scenarios.cli.output import Json, Operator, check_operator, print_result
+from scenarios.cli.output import Json, Operator, check_operator, print_result, show_result
 from scenarios.cli.waiting import waiting
 
 
@@ -37,7 +37,6 @@ def tune(
     from fedprivacy.scenario.model import permit
     from fedprivacy.scenario.tune import TuneScenario
     from scenarios.cli.display import job_progress
-    from scenarios.cli.display_tune import show_tune
     from scenarios.cli.kinds import scenario_for
     from scenarios.cli.scenario_argument import (
         check_start_or_resume,
@@ -76,4 +75,4 @@ def tune(
             command=reproducing_command(first),
             on_run=on_run,
         )
-    print_result(document, json_, partial(show_tune, verbose=verbose), operator)
+    print_result(document, json_, partial(show_result, verbose=verbose), operator)

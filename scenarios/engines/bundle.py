@@ -13,10 +13,10 @@ import fedprivacy
 import server
 from fedprivacy import __version__
 from fedprivacy.errors import InputError
-from fedprivacy.scenario.bundled import Runnable
 from fedprivacy.scenario.data import FlwrDatasets
+from fedprivacy.scenario.loading import AnyScenario
 
-AnyRunnable = TypeVar("AnyRunnable", bound="Runnable")
+AnyRunnable = TypeVar("AnyRunnable", bound="AnyScenario")
 _PACKAGES = (fedprivacy, clients, server)
 # A key can only be given to a run if its app has it.
 _CONFIG: dict[str, Any] = {

@@ -86,7 +86,7 @@ def engine_of(
         workers: `--workers`, None for one a core, on an existing cluster one for each of its CPUs.
         gpus_per_worker: `--gpus-per-worker`, for ray alone.
         ray_address: `--ray-address`, for ray alone.
-        superlink: `--superlink`, for superlink alone, as the next two (`federation_state.target_of`).
+        superlink: `--superlink`, for superlink alone, as the next two (`scenarios/federation/state.py`).
         root_certificates: `--root-certificates`.
         federation: `--federation`.
         pinned: `--pinned`, for superlink alone.

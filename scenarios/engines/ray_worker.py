@@ -64,7 +64,7 @@ class Answer:
     """The outcome of a call.
 
     Args:
-        begun: Whether there was time left for it; if not, all else is empty.
+        started: Whether there was time left for it; if not, all else is empty.
         content: The reply's content, or None where it is an error.
         error: The error's code and reason.
         state: The node's state now, or its changes, as agreed; None: nothing.

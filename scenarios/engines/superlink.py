@@ -17,7 +17,7 @@ from fedprivacy.records.ownership import begin_run
 from fedprivacy.records.run_record import broken_off, heard_of
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.bundled import Runnable
+from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.verification.verify import checked_document
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.following import Following
@@ -29,7 +29,7 @@ OnEvent = Callable[[dict[str, Any]], None]
 
 
 def run(
-    scenario: Runnable,
+    scenario: AnyScenario,
     out: Path,
     target: Target,
     *,
@@ -104,7 +104,7 @@ class _RecordWriter:
         target: Where it ran.
     """
 
-    def __init__(self, scenario: Runnable, out: Path, command: str, target: Target) -> None:
+    def __init__(self, scenario: AnyScenario, out: Path, command: str, target: Target) -> None:
         self.scenario, self.out, self.command, self.target = scenario, out, command, target
 
     def write_complete(self, result: Result) -> dict[str, Any]:

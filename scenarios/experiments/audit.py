@@ -46,7 +46,7 @@ def audit(
     report: bool = True,
     on_run: OnRun | None = None,
 ) -> dict[str, Any]:
-    """Plays a scenario's training with canaries, and judges what it claims.
+    """Runs a scenario's training with canaries, and judges what it claims.
 
     Args:
         scenario: What is audited; its unit of privacy is the client.

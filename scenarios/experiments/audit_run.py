@@ -121,10 +121,10 @@ def listen(job: Audited) -> Heard:
     assert fleet.canaries is not None
     people, canaries, plan = fleet.people, fleet.canaries, fleet.plan
     # The server's setup must not depend on the coins, so it gets all records that canaries may have.
-    real = _play(job, with_partition(fleet, canaries.owned(people.partition)), people)
+    real = _train(job, with_partition(fleet, canaries.owned(people.partition)), people)
     # A guarantee assumes that the observer knows all other data. The auditor does, and subtracts the movement
     # of a rehearsal without canaries and noise.
-    rehearsed = _play(job, _rehearsal(fleet), people)
+    rehearsed = _train(job, _rehearsal(fleet), people)
     # If messages have no noise, the others' sum is known exactly; with cohorts of fixed size it would reveal
     # the number of canaries in the cohort, so the rehearsal's is used.
     exact = plan.trust != "local" and plan.sampler.name != "fixed"
@@ -203,7 +203,7 @@ def _rehearsal(fleet: Fleet) -> Fleet:
     return replace(fleet, plan=plan, canaries=fleet.canaries.silent(), streams=streams)
 
 
-def _play(job: Audited, fleet: Fleet, people: Population) -> _Seen:
+def _train(job: Audited, fleet: Fleet, people: Population) -> _Seen:
     """Trains all rounds through the real apps; `people` is the server's knowledge of the data."""
     assert fleet.canaries is not None
     canaries = fleet.canaries

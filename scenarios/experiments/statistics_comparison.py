@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clients.statistics import Respondents
+from clients.statistics import StatisticsClients
 from fedprivacy.documents.answers import StatisticsCell
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.documents.statistics import StatisticsComparison
@@ -17,7 +17,7 @@ from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.cells import Corner, claims_of_cell, closing, corners_of
 from fedprivacy.statistics.comparison import brief, summary
 from fedprivacy.statistics.plan import plan_of
-from scenarios.experiments.statistics_run import play
+from scenarios.experiments.statistics_run import release
 from scenarios.jobs.cell_store import CellTask
 from scenarios.jobs.outcome import JobOutcome
 from scenarios.jobs.stored_job import StoredJob, Work, open_job
@@ -58,7 +58,7 @@ def compare(
     command: str = "",
     on_run: OnRun | None = None,
 ) -> dict[str, Any]:
-    """Plays every cell of a scenario's comparison and writes one document and one report.
+    """Runs every cell of a scenario's comparison and writes one document and one report.
 
     Args:
         scenario: The scenario with its `compare` section.
@@ -72,12 +72,12 @@ def compare(
         The document that is also in run.json.
 
     Raises:
-        InputError: before anything is written, if a cell cannot be played, or `out` not be written, or
+        InputError: before anything is written, if a cell cannot be run, or `out` not be written, or
             `resume` not be resumed.
         RunError: if nobody answers; what has finished is in the report.
     """
     cells = list(cells_of(scenario))
-    key = Respondents.of(scenario).streams.run  # the data are there before a folder is made
+    key = StatisticsClients.of(scenario).streams.run  # the data are there before a folder is made
     work = Work("compare-statistics", scenario.name, scenario.to_toml(), versions(), data=key)
     with open_job(work, out, resume=resume, command=command) as job:
         if job.finished is not None:
@@ -88,7 +88,7 @@ def compare(
 def _work(
     job: StoredJob, scenario: Statistics, cells: list[Cell], workers: int, on_run: OnRun | None
 ) -> dict[str, Any]:
-    """Plays what has not finished, and closes the comparison."""
+    """Runs what has not finished, and closes the comparison."""
     results_by_cell: dict[int, dict[int, list[dict[str, Any]]]] = {}
     job_outcome = JobOutcome(job.path, job.again)
     try:
@@ -122,7 +122,7 @@ def _run_all(
     results_by_cell: dict[int, dict[int, list[dict[str, Any]]]],
     on_run: OnRun | None,
 ) -> None:
-    """Runs every repeat of every cell, and puts the results of each complete batch into `played`."""
+    """Runs every repeat of every cell, and puts the results of each complete batch into `results_by_cell`."""
     repeats = range(scenario.seed, scenario.seed + scenario.compare.repeats)
     wanted = [
         (number, batch)
@@ -133,7 +133,7 @@ def _run_all(
     for number, batch in wanted:
         key = f"{cells[number].label}, seeds {batch[0]} to {batch[-1]}, cell {number}"
         tasks.append((key, (cells[number], list(batch))))
-    for place, results in job.cells.complete(_play, list, tasks, min(workers, len(tasks))):
+    for place, results in job.cells.complete(_run_cell, list, tasks, min(workers, len(tasks))):
         number, batch = wanted[place]
         results_by_cell.setdefault(number, {}).update(zip(batch, results, strict=True))
         done += len(batch)
@@ -145,12 +145,13 @@ def _batches(repeats: range) -> list[range]:
     return [repeats[start : start + BATCH] for start in range(0, len(repeats), BATCH)]
 
 
-def _play(cell: Cell, seeds: list[int]) -> list[list[dict[str, Any]]]:
+def _run_cell(cell: Cell, seeds: list[int]) -> list[list[dict[str, Any]]]:
     """The queries' results for each seed, in any process."""
     plan = plan_of(cell.scenario)
     scenarios = map(cell.seeded, seeds)
     return [
-        [brief(query) for query in play(seeded, Respondents.of(seeded, plan)).queries] for seeded in scenarios
+        [brief(query) for query in release(seeded, StatisticsClients.of(seeded, plan)).queries]
+        for seeded in scenarios
     ]
 
 

@@ -9,7 +9,7 @@ from flwr.app import Context, RecordDict
 from flwr.serverapp import Grid, ServerApp
 
 from clients.app import make_app
-from clients.statistics import Respondents
+from clients.statistics import StatisticsClients
 from fedprivacy.records.ownership import begin_run
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import write as write_report
@@ -38,10 +38,10 @@ def ask(
         InputError: before anything is written, if the scenario cannot run or `out` not be written.
         RunError: if nobody answers a query; the directory then has the progress.
     """
-    respondents = Respondents.of(scenario)
+    clients = StatisticsClients.of(scenario)
     with begin_run(out, scenario.label, scenario.to_toml()) as directory:
         try:
-            play(scenario, respondents, directory, command=command, on_query=on_query)
+            release(scenario, clients, directory, command=command, on_query=on_query)
         finally:
             document = directory.document()
             write_report(document, directory.path)
@@ -49,37 +49,37 @@ def ask(
     return document
 
 
-def play(
+def release(
     scenario: Statistics,
-    respondents: Respondents,
+    clients: StatisticsClients,
     directory: RunDirectory | None = None,
     *,
     command: str = "",
     on_query: OnQuery | None = None,
 ) -> StatisticsRecord:
-    """Plays a statistics scenario through the Flower apps, in this process.
+    """Runs a statistics scenario through the Flower apps, in this process.
 
     Args:
         scenario: The queries and their data.
-        respondents: Its clients.
+        clients: Its clients.
         directory: Where it is written; None: nowhere.
         command: The command that reproduces it, for the record.
         on_query: Called with each query's result.
     """
     record = StatisticsRecord(
         scenario,
-        respondents.plan,
+        clients.plan,
         directory,
         command=command,
         on_query=on_query,
-        noise_key=respondents.streams.run,
+        noise_key=clients.streams.run,
     )
-    grid = EmbeddedGrid(make_app(respondents), [{"partition-id": 0, "num-partitions": 1}])
+    grid = EmbeddedGrid(make_app(clients), [{"partition-id": 0, "num-partitions": 1}])
     server_app = ServerApp()
 
     @server_app.main()
     def main(grid: Grid, context: Context) -> None:
-        serve(grid, record, respondents.people)
+        serve(grid, record, clients.people)
 
     context = Context(run_id=grid.run.run_id, node_id=0, node_config={}, state=RecordDict(), run_config={})
     server_app(grid, context)

@@ -71,7 +71,7 @@ def _right(
 
 
 def train(scenario: Scenario, plan: Plan, people: Population, *, allow_code: bool = False) -> Trained:
-    """Plays all rounds of a scenario in this process, and keeps its final model alone.
+    """Runs all rounds of a scenario in this process, and keeps its final model alone.
 
     Args:
         scenario: What is trained.

@@ -169,5 +169,5 @@ def digest_of(content: Any) -> str:
 
 
 def _complete_cell(cells: CellStore, key: str, work: Callable[..., Any], given: tuple[object, ...]) -> Any:
-    """Plays one cell and writes it down, in any process."""
+    """Runs one cell and writes it down, in any process."""
     return cells.keep(key, work(*given))

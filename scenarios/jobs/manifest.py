@@ -14,7 +14,7 @@ from fedprivacy.io.validation import Fields, check
 from fedprivacy.records.run_directory import RunDirectory
 
 MANIFEST = "begun.json"
-# The command that makes a document of a kind.
+# Kind of document whose work can be resumed -> the command that does it.
 COMMANDS = {
     "run": "run",
     "compare": "compare",

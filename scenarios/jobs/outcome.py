@@ -41,7 +41,7 @@ class JobOutcome:
     Args:
         path: The directory where the report will be, for the message to a user who interrupts.
         again: A sentence on how to resume it (`on_resuming`).
-        told: Whether there is a report of the finished part.
+        announce: Whether there is a report of the finished part.
     """
 
     def __init__(self, path: Path, again: str, *, announce: bool = True) -> None:

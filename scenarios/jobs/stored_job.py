@@ -105,12 +105,12 @@ def open_job(
         if resume is None:
             if prepare:
                 prepare(directory)
-            job_started = _begin(directory, work, command)
+            manifest = _begin(directory, work, command)
         else:
-            job_started = _resumed(directory, work)
+            manifest = _resumed(directory, work)
             sweep_parts(directory.path)
             sweep_parts(directory.path / FOLDER)
-        folder, origin = directory.path / FOLDER, digest_of({**job_started, "command": "", "started": ""})
+        folder, origin = directory.path / FOLDER, digest_of({**manifest, "command": "", "started": ""})
         began = time.time() - CellStore(folder, origin, 0.0).seconds()
         allow = " --allow-code" if work.code else ""
         command_again = f"fedprivacy {COMMANDS[work.kind]} --resume {shlex.quote(str(directory.path))}{allow}"
@@ -119,8 +119,8 @@ def open_job(
         yield StoredJob(
             directory,
             CellStore(folder, origin, began),
-            job_started["command"],
-            job_started["started"],
+            manifest["command"],
+            manifest["started"],
             words,
             finished,
         )

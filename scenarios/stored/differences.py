@@ -18,8 +18,8 @@ _WORDS = ("name", "description", "duration", "tuning")
 _HIDDEN = "differs, not shown"
 _STATED = ("epsilon", "delta", "unit", "adjacency", "assumptions")
 _TERMS = ("unit", "adjacency", "delta")
-# Kind -> what tells one cell of a comparison from the others.
-_CELLS: Mapping[str, tuple[str, ...]] = {
+# Kind -> the fields that identify a cell.
+CELLS: Mapping[str, tuple[str, ...]] = {
     "compare": ("trust", "unit", "mechanism", "epsilon"),
     "compare-statistics": ("trust", "epsilon", "clients"),
     "erm": ("approach", "trust", "epsilon", "delta", "records", "silos"),
@@ -112,9 +112,9 @@ def _result(document: Mapping[str, Any]) -> dict[str, Any]:
 def _cells(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns the cells of two comparisons of one kind beside each other; none for other results."""
     kind = str(documents[0].get("kind"))
-    if kind not in _CELLS or documents[1].get("kind") != kind:
+    if kind not in CELLS or documents[1].get("kind") != kind:
         return []
-    tables = [_by_key(document.get("cells", ()), _CELLS[kind]) for document in documents]
+    tables = [_by_key(document.get("cells", ()), CELLS[kind]) for document in documents]
     rows = []
     for key in dict.fromkeys([*tables[0], *tables[1]]):
         cells = [table.get(key) for table in tables]
@@ -122,7 +122,7 @@ def _cells(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         stated = [{} if cell is None else _by_observer(cell) for cell in cells]
         rows.append(
             {
-                "cell": dict(zip(_CELLS[kind], key, strict=False)),
+                "cell": dict(zip(CELLS[kind], key, strict=False)),
                 "results": {
                     name: [result.get(name) for result in results]
                     for name in dict.fromkeys(name for result in results for name in result)

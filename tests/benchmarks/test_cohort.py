@@ -21,7 +21,7 @@ def test_the_works_are_those_that_are_named(tmp_path: Path) -> None:
     for name, work in WORKS.items():
         assert (work.users, work.records) == (1000, 20)
         few = Workload(work.features, work.model, users=4, records=2, cohort=2)
-        sizes[name] = few.play(few.write_data(tmp_path), tmp_path, workers=1, rounds=1).parameters
+        sizes[name] = few.train(few.write_data(tmp_path), tmp_path, workers=1, rounds=1).parameters
     assert sizes == {"lr": 650, "mlp": 159_010, "cnn": 101_682}
 
 
@@ -37,7 +37,7 @@ def test_records_are_gaussian_and_labelled_by_a_linear_teacher(tmp_path: Path) -
 
 
 def test_a_run_is_that_of_every_scenario_and_evaluates_in_its_last_round_alone(tmp_path: Path) -> None:
-    timing = TINY.play(TINY.write_data(tmp_path), tmp_path, workers=1, rounds=4)
+    timing = TINY.train(TINY.write_data(tmp_path), tmp_path, workers=1, rounds=4)
     (file,) = tmp_path.glob("*/run.json")
     document = json.loads(file.read_text())
     assert document["status"] == "finished"

@@ -12,7 +12,7 @@ from flwr.app import Message
 
 from clients.app import app, make_app
 from clients.erm import Silos
-from clients.statistics import Respondents
+from clients.statistics import StatisticsClients
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.erm.study.people import records
 from fedprivacy.errors import InputError, Refusal
@@ -225,12 +225,12 @@ def test_the_app_keeps_count_over_messages_and_not_of_what_failed(silos: Silos) 
 
 
 def test_silos_and_other_clients_answer_what_they_agreed_to_alone(silos: Silos, make_statistics) -> None:
-    for residents, kind in ((silos, "query.statistic"), (silos, "train")):
-        [reply] = EmbeddedGrid(make_app(residents), [{}]).send_and_receive(
+    for clients, kind in ((silos, "query.statistic"), (silos, "train")):
+        [reply] = EmbeddedGrid(make_app(clients), [{}]).send_and_receive(
             [request_to(1, kind, "0/0", *request(silos).parts())]
         )
         assert "agreed to other requests" in reply.error.reason
-    others = EmbeddedGrid(make_app(Respondents.of(make_statistics())), [{}])
+    others = EmbeddedGrid(make_app(StatisticsClients.of(make_statistics())), [{}])
     assert "agreed to other requests" in asked_by_app(others, request(silos)).error.reason
 
 

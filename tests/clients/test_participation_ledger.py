@@ -11,7 +11,7 @@ import pytest
 
 from clients.app import app
 from clients.participation_ledger import Account, StoredBudgets, agreed
-from clients.statistics import Respondents
+from clients.statistics import StatisticsClients
 from fedprivacy.errors import Refusal
 from fedprivacy.io.processes import pool
 from fedprivacy.messages.protocol import QueryReply, QueryRequest, parts_of
@@ -125,7 +125,7 @@ def test_a_home_that_is_not_there_is_not_made(tmp_path: Path, own) -> None:
 
 def test_a_query_is_answered_once_whatever_run_asks(tmp_path: Path, make_statistics, statistics_text) -> None:
     own = make_statistics("privacy.trust=local", "data.clients=4", "federation.hosts=2", text=statistics_text)
-    who = Respondents.of(own)
+    who = StatisticsClients.of(own)
     config = {"partition-id": 0, "num-partitions": 2, "scenario": own.to_toml(), "home": str(tmp_path)}
 
     def asked(clients: list[int], query: int = 0, **changes: object) -> tuple[int, int] | str:

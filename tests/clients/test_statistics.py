@@ -11,7 +11,7 @@ from flwr.app import Message
 from scipy.stats import binomtest
 
 from clients.app import app, make_app
-from clients.statistics import Respondents
+from clients.statistics import StatisticsClients
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.messages.protocol import QueryReply, QueryRequest, parts_of
 from scenarios.engines.embedded import EmbeddedGrid
@@ -45,18 +45,18 @@ EVEN, ODD = np.arange(0, 40, 2), np.arange(1, 40, 2)
 
 
 @pytest.fixture
-def respondents(make_statistics) -> Respondents:
-    return Respondents.of(make_statistics(text=LOCAL))
+def respondents(make_statistics) -> StatisticsClients:
+    return StatisticsClients.of(make_statistics(text=LOCAL))
 
 
-def request(who: Respondents, clients, query: int = 0, host: int = 0, plan=None) -> QueryRequest:
+def request(who: StatisticsClients, clients, query: int = 0, host: int = 0, plan=None) -> QueryRequest:
     return QueryRequest(query, host, np.asarray(clients, dtype=np.int64), plan or who.plan.to_json())
 
 
 # ------------------------------------------------------------------ once each
 
 
-def test_a_client_answers_each_query_once(respondents: Respondents) -> None:
+def test_a_client_answers_each_query_once(respondents: StatisticsClients) -> None:
     answered = respondents.fresh()
     for query in range(3):
         first = respondents.answer(request(respondents, EVEN, query), answered, [0])
@@ -67,7 +67,7 @@ def test_a_client_answers_each_query_once(respondents: Respondents) -> None:
     assert answered.sum() == 60
 
 
-def test_another_cut_into_chunks_gets_no_second_answer(respondents: Respondents) -> None:
+def test_another_cut_into_chunks_gets_no_second_answer(respondents: StatisticsClients) -> None:
     answered = respondents.fresh()
     respondents.answer(request(respondents, EVEN[:5]), answered, [0])
     rest = respondents.answer(request(respondents, EVEN), answered, [0])
@@ -85,7 +85,7 @@ def test_a_refused_chunk_of_clients_with_several_records_is_no_error(make_statis
     data = f'[data]\nname = "npz"\npath = "{path}"\nowner = "user"\n'
     for trust in ("local", "central"):
         asked = head.partition("[data]")[0] + data + "[queries.share]" + rest
-        who = Respondents.of(make_statistics(f"privacy.trust={trust}", text=asked))
+        who = StatisticsClients.of(make_statistics(f"privacy.trust={trust}", text=asked))
         answered = who.fresh()
         for query in range(3):
             assert who.answer(request(who, [0, 1], query), answered, [0]).answered == 2
@@ -94,7 +94,7 @@ def test_a_refused_chunk_of_clients_with_several_records_is_no_error(make_statis
             assert (again.totals == 0).all()
 
 
-def test_no_two_answers_share_their_noise(respondents: Respondents) -> None:
+def test_no_two_answers_share_their_noise(respondents: StatisticsClients) -> None:
     """Same clients, other query; same query, other clients: the noise on the numbers is another."""
     who, answered = respondents, respondents.fresh()
     [mean] = [ask for ask in who.plan.asks if ask.question.name == "mean"]
@@ -107,7 +107,7 @@ def test_no_two_answers_share_their_noise(respondents: Respondents) -> None:
 
 def test_chunks_that_begin_alike_elsewhere_have_other_noise(make_statistics) -> None:
     """What is keyed by a chunk's first client is drawn once: a second chunk cannot begin with it."""
-    who = Respondents.of(make_statistics(text=LOCAL))
+    who = StatisticsClients.of(make_statistics(text=LOCAL))
     answered = who.fresh()
     first = who.answer(request(who, EVEN[:3], 1), answered, [0])
     second = who.answer(request(who, EVEN[:6], 1), answered, [0])  # begins alike, its first three refuse
@@ -119,8 +119,8 @@ def test_chunks_that_begin_alike_elsewhere_have_other_noise(make_statistics) -> 
 # ------------------------------------------------------------------ what is refused
 
 
-def test_another_plan_is_refused(respondents: Respondents, make_statistics) -> None:
-    other = Respondents.of(make_statistics("privacy.epsilon=30.0", text=LOCAL)).plan.to_json()
+def test_another_plan_is_refused(respondents: StatisticsClients, make_statistics) -> None:
+    other = StatisticsClients.of(make_statistics("privacy.epsilon=30.0", text=LOCAL)).plan.to_json()
     for plan in (other, {"trust": "none"}, None, "", [], 3):
         answered = respondents.fresh()
         with pytest.raises(Refusal):
@@ -170,7 +170,7 @@ def test_a_query_that_there_is_not_is_refused(respondents, query: int) -> None:
         {"clients": None},
     ],
 )
-def test_what_is_no_query_is_refused(respondents: Respondents, broken: dict) -> None:
+def test_what_is_no_query_is_refused(respondents: StatisticsClients, broken: dict) -> None:
     arrays, values = request(respondents, EVEN).parts()
     arrays |= {key: value for key, value in broken.items() if key == "clients" and value is not None}
     values |= {key: value for key, value in broken.items() if key != "clients"}
@@ -180,7 +180,7 @@ def test_what_is_no_query_is_refused(respondents: Respondents, broken: dict) -> 
         QueryRequest.of(arrays, values)
 
 
-def test_a_request_survives_the_wire(respondents: Respondents) -> None:
+def test_a_request_survives_the_wire(respondents: StatisticsClients) -> None:
     sent = request(respondents, EVEN, 2, 0)
     came = QueryRequest.of(*sent.parts())
     assert (came.query, came.host, came.plan) == (2, 0, respondents.plan.to_json())
@@ -212,15 +212,15 @@ def test_a_server_counts_no_damaged_reply(changes: dict, words: str) -> None:
 
 
 @pytest.fixture
-def constant(make_statistics, make_table) -> Callable[..., Respondents]:
+def constant(make_statistics, make_table) -> Callable[..., StatisticsClients]:
     """Clients that all have the same value."""
 
-    def make(value: float, trust: str = "local", clients: int = 300) -> Respondents:
+    def make(value: float, trust: str = "local", clients: int = 300) -> StatisticsClients:
         path = make_table(age=[value] * clients)
         head, _, rest = LOCAL.partition("[queries.share]")
         text = head.partition("[data]")[0] + f'[data]\nname = "npz"\npath = "{path}"\n[queries.share]' + rest
         text = text.replace('kind = "', 'column = "age"\nkind = "').replace("hosts = 2", "hosts = 1")
-        return Respondents.of(make_statistics(f"privacy.trust={trust}", text=text))
+        return StatisticsClients.of(make_statistics(f"privacy.trust={trust}", text=text))
 
     return make
 
@@ -262,7 +262,7 @@ def test_central_replies_are_exact_and_tell_who_is_missing_where_sizes_are_priva
 # ------------------------------------------------------------------ through the ClientApp
 
 
-def test_the_app_keeps_count_over_messages_and_serves_its_hosts(respondents: Respondents) -> None:
+def test_the_app_keeps_count_over_messages_and_serves_its_hosts(respondents: StatisticsClients) -> None:
     nodes = [{"partition-id": at, "num-partitions": 2} for at in range(2)]
     grid = EmbeddedGrid(make_app(respondents), nodes)
 
@@ -284,14 +284,16 @@ def test_the_app_keeps_count_over_messages_and_serves_its_hosts(respondents: Res
     assert ask(2, [1, 1], 1).has_error()
 
 
-def test_clients_that_agreed_to_train_answer_no_query(trial, make_scenario, respondents: Respondents) -> None:
+def test_clients_that_agreed_to_train_answer_no_query(
+    trial, make_scenario, respondents: StatisticsClients
+) -> None:
     grid = EmbeddedGrid(make_app(trial(make_scenario()).fleet), [{}])
     parts = request(respondents, EVEN).parts()
     [reply] = grid.send_and_receive([request_to(1, "query.statistic", "0/0", *parts)])
     assert "agreed to other requests" in reply.error.reason
 
 
-def test_clients_of_a_statistics_scenario_do_not_train(respondents: Respondents) -> None:
+def test_clients_of_a_statistics_scenario_do_not_train(respondents: StatisticsClients) -> None:
     grid = EmbeddedGrid(make_app(respondents), [{}])
     [reply] = grid.send_and_receive([request_to(1, "train", "0/0", *request(respondents, EVEN).parts())])
     assert "agreed to other requests" in reply.error.reason
@@ -302,7 +304,7 @@ def test_a_node_reads_its_scenario_from_the_run_or_from_its_own_configuration(
 ) -> None:
     """As under `flwr run`; a node with a scenario of its own serves no other plan."""
     run, own = make_statistics(text=LOCAL), make_statistics("privacy.epsilon=1.0", text=LOCAL)
-    who = Respondents.of(run)
+    who = StatisticsClients.of(run)
     pinned = {"scenario": own.to_toml(compare=False), "home": str(tmp_path)}
     grid = EmbeddedGrid(app, [{}, pinned], {"scenario": run.to_toml(compare=False)})
 

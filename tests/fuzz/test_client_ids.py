@@ -17,7 +17,7 @@ from clients.app import reply_to
 from clients.erm import Silos
 from clients.fleet import Fleet
 from clients.request_validation import vet, vet_query
-from clients.statistics import Respondents
+from clients.statistics import StatisticsClients
 from clients.training_handler import answer
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.errors import FedPrivacyError, Refusal
@@ -61,7 +61,7 @@ def test_a_client_that_is_named_often_between_ids_that_wrap_around_is_refused(
     fleet = Fleet.of(make_scenario("privacy.trust=local", "privacy.noise_multiplier=2.0"))
     weights, ids = np.zeros(fleet.parameters, np.float32), wrapping(3, times)
     request = TrainRequest(0, 0, 0, ids, weights, fleet.plan, "sum")
-    who, silos = Respondents.of(make_statistics()), Silos.of(study_of_silos())
+    who, silos = StatisticsClients.of(make_statistics()), Silos.of(study_of_silos())
     asked, marks = QueryRequest(0, 0, ids, who.plan.to_json()), who.fresh()
     step = SiloRequest(0, 0, 0, ids, np.zeros((3, 2)), silos.study.plan(silos.study.lots[0]))
     for serve in (

@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 
 from clients.erm import Silos
 from clients.fleet import Fleet
-from clients.statistics import Respondents
+from clients.statistics import StatisticsClients
 from clients.training_handler import answer
 from fedprivacy.erm.protocol import SiloReply, SiloRequest
 from fedprivacy.errors import FedPrivacyError, InputError
@@ -119,7 +119,7 @@ def test_clients_answer_broken_requests_or_refuse_them(make_scenario) -> None:
 
 
 def test_clients_answer_broken_queries_or_refuse_them(make_statistics) -> None:
-    who, tally = Respondents.of(make_statistics()), Tally()
+    who, tally = StatisticsClients.of(make_statistics()), Tally()
     whole = QueryRequest(0, 0, np.arange(50), who.plan.to_json()).parts()
 
     def serve(message: Message) -> Any:

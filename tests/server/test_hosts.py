@@ -15,7 +15,7 @@ from flwr.clientapp import ClientApp
 from clients.app import make_app
 from clients.erm import Silos
 from clients.fleet import Fleet
-from clients.statistics import Respondents
+from clients.statistics import StatisticsClients
 from fedprivacy.documents.redaction import redact
 from fedprivacy.errors import RunError
 from fedprivacy.population.clients import population
@@ -244,7 +244,7 @@ def test_statistics_go_on_without_the_clients_of_that_host(
     make_statistics, tmp_path: Path, wrap: Any, mod: Mod, kind: str
 ) -> None:
     asked = make_statistics("federation.hosts=3", "privacy.trust=local")
-    respondents = Respondents.of(asked)
+    respondents = StatisticsClients.of(asked)
     directory = RunDirectory.create(tmp_path, asked.name, asked.to_toml())
     record = StatisticsRecord(asked, respondents.plan, directory)
     grid = wrap(EmbeddedGrid(make_app(respondents, mods=[mod]), NODES))

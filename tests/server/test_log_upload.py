@@ -14,7 +14,7 @@ from fedprivacy.errors import RunError
 from fedprivacy.io.log_transfer import MOST_BYTES, Arrivals
 from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from scenarios.engines.following import _LONGEST
-from server.log_upload import Home, going_home
+from server.log_upload import LogUpload, uploading
 
 TOKEN = "5" * 32
 
@@ -46,9 +46,9 @@ def a_run(tmp_path: Path, weights: int = 10) -> RunDirectory:
 
 def test_the_record_goes_home_with_its_newest_checkpoint(tmp_path: Path, log: list[str]) -> None:
     directory = a_run(tmp_path)
-    with going_home({"record": TOKEN}) as home:
-        home.begin(directory)
-        home.event({"round": 0, "first_failure": "x" * 100_000})
+    with uploading({"record": TOKEN}) as upload:
+        upload.begin(directory)
+        upload.event({"round": 0, "first_failure": "x" * 100_000})
         directory.write_document({"schema": 1, "status": "finished"})
     result = arrived(log).whole()
     assert max(map(len, log)) < _LONGEST
@@ -62,9 +62,9 @@ def test_the_record_goes_home_with_its_newest_checkpoint(tmp_path: Path, log: li
 
 def test_before_the_first_round_goes_what_is_charged_in_advance(tmp_path: Path, log: list[str]) -> None:
     """Should the log end there, it is known at home that the whole plan may have been released."""
-    home = Home({"record": TOKEN})
-    home.begin(a_run(tmp_path))
-    home.on_begin()
+    upload = LogUpload({"record": TOKEN})
+    upload.begin(a_run(tmp_path))
+    upload.on_begin()
     result = arrived(log).result()
     assert json.loads(result.files["run.json"])["status"] == "running"
     assert result.status is None
@@ -74,8 +74,8 @@ def test_a_run_that_fails_says_why(tmp_path: Path, log: list[str]) -> None:
     directory = a_run(tmp_path)
 
     def fail() -> None:
-        with going_home({"record": TOKEN}) as home:
-            home.begin(directory)
+        with uploading({"record": TOKEN}) as upload:
+            upload.begin(directory)
             raise RunError("round 0: all 3 clients failed. First: @record " + TOKEN)
 
     with pytest.raises(RunError, match="all 3 clients failed"):
@@ -88,7 +88,7 @@ def test_a_run_that_fails_says_why(tmp_path: Path, log: list[str]) -> None:
 
 
 def test_a_run_that_could_not_begin_says_why_too(log: list[str]) -> None:
-    with pytest.raises(ValueError, match="no such"), going_home({"record": TOKEN}):
+    with pytest.raises(ValueError, match="no such"), uploading({"record": TOKEN}):
         raise ValueError("no such thing")
     result = arrived(log).whole()
     assert (result.status, result.error, result.files) == ("failed", "ValueError: no such thing", {})
@@ -96,17 +96,17 @@ def test_a_run_that_could_not_begin_says_why_too(log: list[str]) -> None:
 
 def test_nothing_is_written_where_nobody_asked(tmp_path: Path, log: list[str]) -> None:
     for config in ({}, {"record": ""}, {"record": "x"}, {"record": 7}):
-        with going_home(config) as home:
-            home.begin(a_run(tmp_path))
-            home.on_begin()
-            home.event({"round": 0})
+        with uploading(config) as upload:
+            upload.begin(a_run(tmp_path))
+            upload.on_begin()
+            upload.event({"round": 0})
     assert log == []
 
 
 def test_a_model_that_is_too_large_stays_and_the_record_goes(tmp_path: Path, log: list[str]) -> None:
     directory = a_run(tmp_path, weights=MOST_BYTES // 8)
-    with going_home({"record": TOKEN}) as home:
-        home.begin(directory)
+    with uploading({"record": TOKEN}) as upload:
+        upload.begin(directory)
     result = arrived(log).whole()
     assert result.left_out == "checkpoint/round-000002.safetensors"
     assert sorted(result.files) == ["events.jsonl", "run.json", "scenario.toml"]
@@ -115,6 +115,6 @@ def test_a_model_that_is_too_large_stays_and_the_record_goes(tmp_path: Path, log
 
 def test_a_line_begins_a_line_whatever_was_written_before(capsys) -> None:
     print("INFO: half a l", end="")
-    home = Home({"record": TOKEN})
-    server.log_upload._to_log(next(home._sender.event({"round": 0})))
+    upload = LogUpload({"record": TOKEN})
+    server.log_upload._to_log(next(upload._sender.event({"round": 0})))
     assert capsys.readouterr().out.splitlines()[1].startswith("@record ")

@@ -40,7 +40,7 @@ def cohorts(plan: Plan, rounds: int, seed: int = 1) -> Iterator[np.ndarray]:
     ledger = Ledger(plan)
     for number in range(rounds):
         cohort = draw_cohort(plan, ledger, Streams(seed), number)
-        ledger.ask(cohort)
+        ledger.request(cohort)
         ledger.release(cohort, len(cohort))
         yield cohort
 
@@ -74,7 +74,7 @@ def test_a_server_that_would_ask_too_early_does_not(make_scenario, trial) -> Non
     with pytest.raises(
         RunError, match=rf"round 1: client {cohort[0]} participated in round 0.*one participation in 4 rounds"
     ):
-        played.ledger.ask(cohort[:1])
+        played.ledger.request(cohort[:1])
     assert np.array_equal(played.ledger._last_rounds, asked)
     played.ledger.eligible = lambda: None  # a sampler that forgets
     with pytest.raises(RunError, match="one participation in 4 rounds"):
@@ -328,7 +328,7 @@ def test_a_client_that_comes_back_too_early_breaks_the_claim(
 ) -> None:
     """What the separation is for: asked in each round, against noise that was made for two answers."""
     monkeypatch.setattr(Ledger, "eligible", lambda self: None)
-    monkeypatch.setattr(Ledger, "ask", lambda self, cohort: None)
+    monkeypatch.setattr(Ledger, "request", lambda self, cohort: None)
     everybody = lambda self, population, stream: np.arange(population)  # noqa: E731
     monkeypatch.setattr(SeparatedSampling, "draw", everybody)
     present, absent, claimed = scores(make_scenario, trial, make_people, 150, answers=5)

@@ -59,7 +59,7 @@ def test_nobody_is_drawn_beyond_the_participation_cap(sampler) -> None:
     ledger = Ledger(plan)
     for number in range(20):
         cohort = draw_cohort(plan, ledger, Streams(1), number)
-        ledger.ask(cohort)
+        ledger.request(cohort)
     assert ledger.participations.max() == 2
 
 

@@ -14,7 +14,7 @@ from flwr.app import Array, ArrayRecord, Context, Error, Message, RecordDict
 
 from clients.app import app as client_app
 from clients.app import make_app
-from clients.statistics import Respondents
+from clients.statistics import StatisticsClients
 from fedprivacy.documents.redaction import operator_only, redact
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.messages.protocol import QueryReply, parts_of
@@ -24,7 +24,7 @@ from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.record import StatisticsRecord
 from fedprivacy.verification.verify import checked_document
 from scenarios.engines.embedded import EmbeddedGrid
-from scenarios.experiments.statistics_run import ask, play
+from scenarios.experiments.statistics_run import ask, release
 from server.app import app as server_app
 from server.statistics import serve
 
@@ -91,7 +91,7 @@ def served(
     command: str = "",
 ) -> StatisticsRecord:
     """A run over `count` nodes, and a grid that a test may break."""
-    respondents = Respondents.of(scenario)
+    respondents = StatisticsClients.of(scenario)
     directory = RunDirectory.create(out, scenario.name, scenario.to_toml()) if out else None
     record = StatisticsRecord(scenario, respondents.plan, directory, command=command, on_query=on_query)
     serve(wrap(EmbeddedGrid(make_app(respondents), nodes(count))), record, respondents.people)
@@ -136,7 +136,7 @@ def test_nodes_and_the_order_of_replies_change_nothing(make_statistics, trust: s
     first = numbers(served(scenario))
     assert numbers(served(scenario, count=3)) == first
     assert numbers(served(scenario, count=2, wrap=Backwards)) == first
-    assert numbers(play(scenario, Respondents.of(scenario))) == first
+    assert numbers(release(scenario, StatisticsClients.of(scenario))) == first
 
 
 def test_hosts_and_chunks_change_no_exact_total(make_statistics) -> None:
@@ -231,7 +231,7 @@ def test_the_timeout_of_a_scenario_ends_the_wait(make_statistics) -> None:
 
 def test_a_server_that_asks_twice_gets_refusals(make_statistics) -> None:
     scenario = make_statistics("privacy.trust=local", text=ALL)
-    respondents = Respondents.of(scenario)
+    respondents = StatisticsClients.of(scenario)
     grid = EmbeddedGrid(make_app(respondents), nodes(1))
     first, second = (StatisticsRecord(scenario, respondents.plan, None) for _ in range(2))
     serve(grid, first, respondents.people)
@@ -254,7 +254,7 @@ class Backwards(EmbeddedGrid):
 def test_replies_are_added_in_the_order_of_their_chunks(make_statistics) -> None:
     """Of the three chunks the first has a client more: taken for another's, its reply would count as wrong."""
     scenario = make_statistics("data.clients=91", "federation.chunk_size=40", text=ALL)
-    respondents = Respondents.of(scenario)
+    respondents = StatisticsClients.of(scenario)
     found = []
     for grid in (EmbeddedGrid, Backwards):
         record = StatisticsRecord(scenario, respondents.plan, None)
@@ -266,7 +266,7 @@ def test_replies_are_added_in_the_order_of_their_chunks(make_statistics) -> None
 class Liar(EmbeddedGrid):
     """One node of three replies with totals that no honest one has."""
 
-    def __init__(self, respondents: Respondents, totals: list[float]) -> None:
+    def __init__(self, respondents: StatisticsClients, totals: list[float]) -> None:
         super().__init__(make_app(respondents), nodes(3))
         self.totals = totals
 
@@ -284,7 +284,7 @@ class Liar(EmbeddedGrid):
 @pytest.mark.parametrize("totals", [[-1.0], [1e30], [500.0], [0.5]])
 def test_a_node_that_lies_is_one_that_failed(make_statistics, trust: str, totals: list[float]) -> None:
     scenario = make_statistics(f"privacy.trust={trust}", text=ALL)
-    respondents = Respondents.of(scenario)
+    respondents = StatisticsClients.of(scenario)
     record = StatisticsRecord(scenario, respondents.plan, None)
     serve(Liar(respondents, totals), record, respondents.people)
     for query in record.queries:
@@ -296,7 +296,7 @@ def test_a_node_that_lies_is_one_that_failed(make_statistics, trust: str, totals
 def test_exact_totals_are_divided_by_the_number_of_clients_whoever_answers(make_statistics) -> None:
     """Divided by those who answered, a published mean would tell how many they were."""
     scenario = make_statistics("privacy.trust=central", "privacy.epsilon=10000", text=ALL)
-    respondents = Respondents.of(scenario)
+    respondents = StatisticsClients.of(scenario)
     record = StatisticsRecord(scenario, respondents.plan, None)
     serve(Liar(respondents, [-1.0]), record, respondents.people)
     share = record.queries[0]["estimate"]
@@ -392,7 +392,7 @@ def test_each_observer_is_told_what_holds(make_statistics, tmp_path, trust: str,
 def test_clients_that_were_handed_their_plan_say_so(make_statistics) -> None:
     from fedprivacy.statistics.ledger import ledger
 
-    plan = Respondents.of(make_statistics("privacy.trust=local", text=ALL)).plan
+    plan = StatisticsClients.of(make_statistics("privacy.trust=local", text=ALL)).plan
     for held, words in (
         (True, "whatever the server requests"),
         (False, "the submitter of the run is honest"),
@@ -478,7 +478,7 @@ def test_the_apps_of_flwr_run_give_the_same_answers(make_statistics, tmp_path, c
     server_app(grid, Context(grid.run.run_id, 0, {}, RecordDict(), dict(config)))
     document = written(tmp_path)
     assert "run.json" in capsys.readouterr().out
-    embedded = play(scenario, Respondents.of(scenario))
+    embedded = release(scenario, StatisticsClients.of(scenario))
     for one, other in zip(document["queries"], embedded.queries, strict=True):
         assert one["estimate"] == other["estimate"]
     assert document["command"] == "flwr run ."

@@ -65,7 +65,7 @@ def sizes_of(scenario: ErmScenario, cell: Cell) -> tuple[int, ...]:
 
 
 def objective_of(scenario: ErmScenario, count: int) -> Objective:
-    """The objective over `records` records; under add-remove their count serves as the public guess."""
+    """The objective over `count` records; under add-remove their count serves as the public guess."""
     regularisation, dimension = scenario.objective.regularisation, dimension_of(scenario.data)
     return Objective(loss_of(scenario), regularisation, count, dimension)
 

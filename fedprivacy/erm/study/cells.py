@@ -24,7 +24,7 @@ from fedprivacy.erm.study.approaches import (
     silos_of,
 )
 from fedprivacy.erm.study.claims import bound_of, claims_of, head_of, length, refusal_of
-from fedprivacy.erm.study.lots import Lot, SiloCall, SiloStudy
+from fedprivacy.erm.study.lots import Lot, LotCall, SiloStudy
 from fedprivacy.erm.study.people import HeldOut, Records
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.remote_nodes import Stated
@@ -52,13 +52,13 @@ def exact(scenario: ErmScenario, people: Records, count: int) -> Exact:
     return Exact(objective, theta, objective.value(theta, x, y))
 
 
-def play(
+def run_cell(
     scenario: ErmScenario,
     people: Records,
     truth: Exact,
     cell: Cell,
     streams: Streams,
-    ask: SiloCall | None = None,
+    request: LotCall | None = None,
     stated: Stated | None = None,
 ) -> dict[str, Any]:
     """The result of a cell, as run.json has it; where a condition does not hold, `refused` has the reason.
@@ -69,7 +69,7 @@ def play(
         truth: The minimum over the cell's records.
         cell: The cell to compute.
         streams: Those of the study.
-        ask: Sends requests to silos and returns their answers; None: they are in this process.
+        request: Sends requests to silos and returns their answers; None: they are in this process.
         stated: What is stated of nodes that are not our own; None: all silos are.
 
     Raises:
@@ -85,7 +85,7 @@ def play(
         else:
             side = SiloStudy(scenario, people, streams)
             federated = federated_of(scenario, cell, approach)
-            thetas, present, absences = _by_silos(side, cell, ask)
+            thetas, present, absences = _by_silos(side, cell, request)
             absent = absences["absent"]
         claims = claims_of(scenario, cell, approach, federated, stated, present=present, absent=absent)
     except InputError as error:
@@ -111,21 +111,21 @@ def _by_curator(
     return np.array([fit.theta for fit in fits])
 
 
-def _by_silos(side: SiloStudy, cell: Cell, ask: SiloCall | None) -> tuple[Vector, int, dict[str, Any]]:
+def _by_silos(side: SiloStudy, cell: Cell, request: LotCall | None) -> tuple[Vector, int, dict[str, Any]]:
     """Estimates by silos, in this process or over a grid; for silos that do not answer see `federated`.
 
     Returns:
         The estimates, shape (repeats, d); the fewest silos that answered in any step; and the document's
         entries about the others.
     """
-    silos, ask = silos_of(side.scenario, cell), ask or side.ask
+    silos, request = silos_of(side.scenario, cell), request or side.request
     thetas: list[Vector] = []
     present, absent, first = silos, 0, None
     for lot in side.lots_of(cell):
 
         def answer_at(step: int, point: Vector, lot: Lot = lot) -> Vector:
             nonlocal present, absent, first
-            answer = ask(lot, step, point)
+            answer = request(lot, step, point)
             if not answer.present:
                 why = first_line(answer.first_failure or "")
                 raise RunError(f"approaches.{cell.name}: no silo answered. First: {why}")

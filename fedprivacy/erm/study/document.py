@@ -15,9 +15,9 @@ from fedprivacy.documents.envelope import Performance
 from fedprivacy.documents.estimates import EstimatesDocument, Slope, Value
 from fedprivacy.erm.gradient import GradientPerturbation
 from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of, objective_of
-from fedprivacy.erm.study.cells import Exact, exact, play
+from fedprivacy.erm.study.cells import Exact, exact, run_cell
 from fedprivacy.erm.study.claims import by_curator
-from fedprivacy.erm.study.lots import SiloCall
+from fedprivacy.erm.study.lots import LotCall
 from fedprivacy.erm.study.people import Records, dimension_of, study_streams
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.guarantees.remote_nodes import Stated
@@ -51,21 +51,21 @@ def study(
     directory: RunDirectory,
     *,
     streams: Streams | None = None,
-    ask: SiloCall | None = None,
+    request: LotCall | None = None,
     dealing: Callable[[], Mapping[str, Any] | None] = lambda: None,
     stated: Stated | None = None,
     command: str = "",
     on_cell: OnCell | None = None,
     on_begin: Callable[[], object] = lambda: None,
 ) -> None:
-    """Plays all cells of a study, and writes the document.
+    """Runs all cells of a study, and writes the document.
 
     Args:
         scenario: The study's scenario.
         people: Its records.
         directory: Where it is written, as it goes.
         streams: Its streams; None for those of the scenario.
-        ask: Sends requests to silos (`server.estimates`); None: they are in this process.
+        request: Sends requests to silos (`server.estimates`); None: they are in this process.
         dealing: How the hosts of silos were dealt to nodes, as far as they were (`server.hosts`).
         stated: What is stated of nodes that are not our own; None: all silos are.
         command: The command that reproduces it, for the record.
@@ -104,7 +104,7 @@ def study(
         for cell in cells_of(scenario):
             if cell.records not in truths:
                 truths[cell.records] = exact(scenario, people, cell.records)
-            cells.append(play(scenario, people, truths[cell.records], cell, streams, ask, stated))
+            cells.append(run_cell(scenario, people, truths[cell.records], cell, streams, request, stated))
             directory.append_event(cells[-1])
             if on_cell:
                 on_cell(cells[-1])

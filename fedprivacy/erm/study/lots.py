@@ -68,7 +68,7 @@ class SiloReplies:
 
 
 # Asks all silos of a lot at a step, at points of shape (count, d).
-SiloCall = Callable[[Lot, int, Vector], SiloReplies]
+LotCall = Callable[[Lot, int, Vector], SiloReplies]
 
 
 @dataclass(frozen=True)
@@ -166,8 +166,8 @@ class SiloStudy:
                 rows[at, repeat] = federated.tell(silo, lot.silos, held[silo], thetas[repeat], step, streams)
         return rows
 
-    def ask(self, lot: Lot, step: int, thetas: Vector) -> SiloReplies:
-        """Asks silos that are in this process: see `SiloCall`."""
+    def request(self, lot: Lot, step: int, thetas: Vector) -> SiloReplies:
+        """Asks silos that are in this process: see `LotCall`."""
         rows = self.tell(lot, range(lot.silos), step, thetas)
         return SiloReplies(rows.transpose(1, 0, 2), lot.silos)
 

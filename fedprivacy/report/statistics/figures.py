@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedprivacy.documents.answers import Bound, Query, Repeats, Row
+from fedprivacy.mechanisms.categories import ORACLES
 from fedprivacy.report import common, names, words
 
 SIMULATION_ONLY = "simulation only"
@@ -27,11 +28,7 @@ LISTED = 8  # entries of a setting that a line shows
 DOES = {
     ("local", "randomized-response"): "each client tells its answer as a bit, or by chance the opposite",
     ("local", "laplace"): "each client adds noise to its own number",
-    ("local", "k-ary-randomized-response"): "each client names its category, or by chance any other",
-    ("local", "sue"): "each client sends a bit for each category, and flips each by chance",
-    ("local", "oue"): "each client sends a bit for each category, and flips each by chance",
-    ("local", "hadamard-response"): "each client names a set of categories that holds its own, or by chance "
-    "one that does not",
+    **{("local", oracle.name): oracle.procedure for oracle in ORACLES},
     ("central", "laplace"): "the server adds noise to each exact total",
     ("central", "discrete-laplace"): "the server adds whole numbers as noise to each exact total",
     ("central", "exponential-mechanism"): "the server chooses by chance, good candidates far more likely",

@@ -15,13 +15,11 @@ from fedprivacy.scenario.attack.rules import RULES_OF_VARIANTS, between
 from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings
 from fedprivacy.scenario.cells import Corner, cell
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.extended_scenario import ExtendedScenario
+from fedprivacy.scenario.extended_scenario import TRAINING_SECTIONS, ExtendedScenario
 from fedprivacy.scenario.findings import Places, refuse
 from fedprivacy.scenario.kinds import Kind
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.validation import SectionReader, inspect
-
-_NAMED = (("attacks",), ("arms",))  # sections with a table for each name
 
 
 class AttackScenario(ExtendedScenario):
@@ -33,6 +31,8 @@ class AttackScenario(ExtendedScenario):
     kind: ClassVar[str] = "replay"
     revealed_by: ClassVar[tuple[str, ...]] = ("attacks", "game", "arms")
     extra: ClassVar[Mapping[str, Kind]] = {"game": GAME, "attacks": ATTACK, "arms": ARM}
+    section_kinds: ClassVar[Mapping[str, Kind]] = {**TRAINING_SECTIONS, **extra}
+    named_sections: ClassVar[tuple[str, ...]] = ("attacks", "arms")
     game: GameSettings
     attacks: dict[str, Attack]
     arms: dict[str, Arm] = Field(default_factory=dict)
@@ -59,11 +59,9 @@ class AttackScenario(ExtendedScenario):
             yield from between(run, game, attacks)
 
     @property
-    def sections(self) -> dict[tuple[str, ...], Kind]:
-        """The place of each section -> its variants, with one for each attack and arm."""
-        sections = {place: kind for place, kind in super().sections.items() if place[:1] not in _NAMED}
-        sections |= {("attacks", name): ATTACK for name in self.attacks}
-        return sections | {("arms", name): ARM for name in self.arms}
+    def training_summary(self) -> str:
+        """The clients, their records, the model that they train, and the attacks on it."""
+        return f"{super().training_summary}, which is attacked by {', '.join(self.attacks)}"
 
     @property
     def variants(self) -> list[Self]:

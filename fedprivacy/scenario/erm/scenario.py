@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -15,9 +16,8 @@ from fedprivacy.scenario.erm.derived_values import records_of
 from fedprivacy.scenario.erm.sections import APPROACH, KINDS
 from fedprivacy.scenario.kinds import HEAD, Kind
 from fedprivacy.scenario.scenario import BaseScenario
+from fedprivacy.scenario.summary import data_label, records_label
 from fedprivacy.scenario.validation import Inspection, SectionReader
-
-_SECTIONS = {**KINDS, "approaches": APPROACH}
 
 
 class ErmScenario(BaseScenario):
@@ -25,6 +25,12 @@ class ErmScenario(BaseScenario):
 
     kind: ClassVar[str] = "erm"
     revealed_by: ClassVar[tuple[str, ...]] = ("approaches",)
+    section_kinds: ClassVar[Mapping[str, Kind]] = {
+        **{name: KINDS[name] for name in ("data", "objective")},
+        "approaches": APPROACH,
+        **{name: KINDS[name] for name in ("privacy", "federation", "study")},
+    }
+    named_sections: ClassVar[tuple[str, ...]] = ("approaches",)
     data: Annotated[s.LogisticModel | s.NpzRecords, Field(discriminator="name")]
     objective: s.Objective
     approaches: dict[
@@ -42,7 +48,7 @@ class ErmScenario(BaseScenario):
     @classmethod
     def inspect(cls, tables: Tables) -> Inspection:
         """Returns the valid parts of the tables of a file, and every mistake in them."""
-        reader = SectionReader(_SECTIONS)
+        reader = SectionReader(cls.section_kinds)
         reader.read_head(tables)
         reader.read_sections(tables, KINDS)
         kinds = ", ".join(map(literal, APPROACH.variants))
@@ -57,13 +63,10 @@ class ErmScenario(BaseScenario):
         assert count is not None  # a valid scenario has some
         return count
 
-    @property
-    def sections(self) -> dict[tuple[str, ...], Kind]:
-        """The place of each section -> its variants, in the order of a file; the head is ()."""
-        sections: dict[tuple[str, ...], Kind] = {(): HEAD}
-        sections |= {(name,): KINDS[name] for name in ("data", "objective")}
-        sections |= {("approaches", name): APPROACH for name in self.approaches}
-        return sections | {(name,): KINDS[name] for name in ("privacy", "federation", "study")}
+    def summary(self, *, compared: bool = False) -> str:
+        """Describes the data and the approaches, from the settings alone."""
+        records = f"{data_label(self.data.model_dump())}{records_label(self.data)}"
+        return f"Private estimates from {records}, by {', '.join(self.approaches)}."
 
     def tables(self) -> dict[str, Any]:
         """The scenario as plain tables, in the order of a file."""
@@ -72,5 +75,4 @@ class ErmScenario(BaseScenario):
         tables["approaches"] = {
             name: APPROACH.tag_first(table) for name, table in tables["approaches"].items()
         }
-        order = ("data", "objective", "approaches", "privacy", "federation", "study")
-        return {key: tables[key] for key in [*HEAD.keys(), *order]}
+        return {key: tables[key] for key in [*HEAD.keys(), *self.section_kinds]}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from fedprivacy.mechanisms.registry import family
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.sections import no_repeats
 from fedprivacy.scenario.statistics.data import MAX_CELLS
 
 ForBits = Literal["auto", "randomized-response", "laplace"]
-ForCategories = Literal["auto", "k-ary-randomized-response", "sue", "oue", "hadamard-response"]
+if TYPE_CHECKING:
+    ForCategories = str
+else:
+    ForCategories = Literal[("auto", *family("category"))]
 ByServer = Literal["auto", "laplace", "discrete-laplace"]
 Finite = Annotated[float, Field(ge=-1e15, le=1e15)]
 _LOCAL = "What each client does to its answer under local trust; auto takes what has the least variance."

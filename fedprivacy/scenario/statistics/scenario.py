@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from fedprivacy.errors import Finding, ScenarioError
 from fedprivacy.io.toml_text import literal
+from fedprivacy.scenario import summary
 from fedprivacy.scenario.changes import Tables, lay
 from fedprivacy.scenario.kinds import HEAD, Kind
 from fedprivacy.scenario.scenario import BaseScenario
@@ -19,7 +20,6 @@ from fedprivacy.scenario.statistics.sections import KINDS, Compare, Federation, 
 from fedprivacy.scenario.validation import Inspection, SectionReader
 
 QUERY = Kind(QUERIES, "kind", "kind of query")
-_SECTIONS = {**KINDS, "queries": QUERY}
 NOT_LOCAL = ("add-remove", "zero-out")  # the server sees the participating clients
 
 
@@ -28,6 +28,12 @@ class Statistics(BaseScenario):
 
     kind: ClassVar[str] = "statistics"
     revealed_by: ClassVar[tuple[str, ...]] = ("queries",)
+    section_kinds: ClassVar[Mapping[str, Kind]] = {
+        "data": KINDS["data"],
+        "queries": QUERY,
+        **{name: kind for name, kind in KINDS.items() if name != "data"},
+    }
+    named_sections: ClassVar[tuple[str, ...]] = ("queries",)
     data: Data
     queries: dict[str, Query]
     privacy: Privacy
@@ -42,7 +48,7 @@ class Statistics(BaseScenario):
     @classmethod
     def inspect(cls, tables: Tables) -> Inspection:
         """Returns the valid parts of the tables of a file, and every mistake in them."""
-        reader = SectionReader(_SECTIONS)
+        reader = SectionReader(cls.section_kinds)
         reader.read_head(tables)
         reader.read_sections(_with_defaults(tables), KINDS)
         kinds = ", ".join(map(literal, QUERIES))
@@ -67,12 +73,13 @@ class Statistics(BaseScenario):
         assert count is not None  # a valid scenario has some
         return count
 
-    @property
-    def sections(self) -> dict[tuple[str, ...], Kind]:
-        """The place of each section -> its variants, in the order of a file; the head is ()."""
-        sections: dict[tuple[str, ...], Kind] = {(): HEAD, ("data",): KINDS["data"]}
-        sections |= {("queries", name): QUERY for name in self.queries}
-        return sections | {(name,): kind for name, kind in KINDS.items() if name != "data"}
+    def summary(self, *, compared: bool = False) -> str:
+        """Describes the clients, the queries, the data and their protection, from the settings alone."""
+        # With other adjacencies the number of clients is itself protected.
+        known = self.privacy.adjacency == "replace-one"
+        who = summary.clients_label(self) if known else "Clients"
+        what = f"{who} answer {', '.join(self.queries)} from {summary.data_label(self.data.model_dump())}"
+        return summary.sentence(what, self.privacy, self.compare.trusts if compared else None)
 
     def tables(self) -> dict[str, Any]:
         """The scenario as plain tables, in the order of a file."""
@@ -81,7 +88,7 @@ class Statistics(BaseScenario):
             tables[section] = kind.tag_first(tables[section])
         tables["queries"] = {name: QUERY.tag_first(query) for name, query in tables["queries"].items()}
         tables["compare"] = {key: value for key, value in tables["compare"].items() if value != []}
-        return {key: tables[key] for key in [*HEAD.keys(), "data", "queries", *list(KINDS)[1:]]}
+        return {key: tables[key] for key in [*HEAD.keys(), *self.section_kinds]}
 
     def cell(
         self,

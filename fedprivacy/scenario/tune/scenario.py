@@ -11,7 +11,7 @@ from fedprivacy.errors import Finding
 from fedprivacy.io.rules import broken_rules
 from fedprivacy.scenario import changes
 from fedprivacy.scenario.changes import Tables
-from fedprivacy.scenario.extended_scenario import ExtendedScenario
+from fedprivacy.scenario.extended_scenario import TRAINING_SECTIONS, ExtendedScenario
 from fedprivacy.scenario.kinds import Kind
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.tune.grid import Settings, combinations, with_settings, words_of
@@ -26,6 +26,7 @@ class TuneScenario(ExtendedScenario):
     kind: ClassVar[str] = "tune"
     revealed_by: ClassVar[tuple[str, ...]] = ("tune",)
     extra: ClassVar[Mapping[str, Kind]] = {"tune": TUNE}
+    section_kinds: ClassVar[Mapping[str, Kind]] = {**TRAINING_SECTIONS, **extra}
     tune: Annotated[Tune, Field(discriminator="method")]
 
     @classmethod
@@ -48,6 +49,11 @@ class TuneScenario(ExtendedScenario):
         known = TUNE.keys(TUNE.variant(table))
         current = {key: change for key, change in table.items() if key in known or ("tune", key) in laid}
         return {**tables, "tune": current}
+
+    @property
+    def training_summary(self) -> str:
+        """The clients, their records, the model that they train, and the choice of its settings."""
+        return f"{super().training_summary}, whose settings are chosen from a grid"
 
     @property
     def settings(self) -> list[Settings]:

@@ -15,7 +15,7 @@ from pages import HOSTILE, Page, check_whole, poisoned, safe
 from fedprivacy import report
 from fedprivacy.erm.assumptions import ErmAssumption
 from fedprivacy.erm.study.approaches import cells_of
-from fedprivacy.erm.study.cells import _on_test, exact, play
+from fedprivacy.erm.study.cells import _on_test, exact, run_cell
 from fedprivacy.erm.study.claims import AS_PLANNED
 from fedprivacy.erm.study.document import slopes_of
 from fedprivacy.erm.study.lots import Lot, SiloReplies, SiloStudy
@@ -180,7 +180,7 @@ def test_what_silos_draw_is_said_of_nodes_that_are_not_our_own() -> None:
     }
     for cell in cells_of(scenario):
         if cell.name in expected:
-            played = play(scenario, people, truth, cell, streams, stated=Stated(noise="system"))
+            played = run_cell(scenario, people, truth, cell, streams, stated=Stated(noise="system"))
             for one, said in zip(played["guarantees"], expected[cell.name], strict=True):
                 assert (one["epsilon"] is None) == (said is None)
                 assert said is None or (at_server in one["words"], on_nodes in one["words"]) == said
@@ -196,13 +196,15 @@ def test_where_silos_were_absent_no_bound_is_claimed_and_noise_is_as_planned() -
     side = SiloStudy(scenario, people, streams)
 
     def first_alone(lot: Lot, step: int, thetas: np.ndarray) -> SiloReplies:
-        rows = side.ask(lot, step, thetas).rows.copy()
+        rows = side.request(lot, step, thetas).rows.copy()
         rows[:, 1:] = 0
         return SiloReplies(rows, 1, "gone")
 
     for cell in cells_of(scenario):
         if cell.name in ("average", "silos", "served"):
-            whole, broken = (play(scenario, people, truth, cell, streams, ask) for ask in (None, first_alone))
+            whole, broken = (
+                run_cell(scenario, people, truth, cell, streams, ask) for ask in (None, first_alone)
+            )
             assert (whole["bound"] is None) == (cell.name == "average")
             assert broken["bound"] is None
             assert broken["noise"] == whole["noise"] + AS_PLANNED
@@ -229,7 +231,7 @@ def test_the_same_seed_gives_the_same_numbers_and_other_settings_other_noise(
     people = records(scenario)
     truth, streams = exact(scenario, people, 300), study_streams(scenario, people)
     for cell, stored in list(zip(cells_of(scenario), document["cells"], strict=True))[-3:]:
-        assert json.loads(json.dumps(play(scenario, people, truth, cell, streams))) == stored
+        assert json.loads(json.dumps(run_cell(scenario, people, truth, cell, streams))) == stored
     other = ErmScenario.from_text(TEXT.replace("regularisation = 0.05", "regularisation = 0.06"))
     assert study_streams(other, people).run != streams.run
     named = ErmScenario.from_text(TEXT.replace('name = "small"', 'name = "tall"'))

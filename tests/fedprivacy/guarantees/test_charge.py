@@ -27,7 +27,7 @@ def released(plan: Plan, rounds: int, missing: int = 0) -> Ledger:
     ledger = Ledger(plan)
     for number in range(rounds):
         cohort = np.arange(number % 2, plan.population, 2)
-        ledger.ask(cohort)
+        ledger.request(cohort)
         ledger.release(cohort, len(cohort) - missing)
     return ledger
 

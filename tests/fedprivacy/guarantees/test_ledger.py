@@ -31,7 +31,7 @@ def by_observer(ledger: Ledger) -> dict[str, Guarantee]:
 def played(plan: Plan, rounds: int, cohort: np.ndarray = EVERYBODY, missing: int = 0) -> Ledger:
     ledger = Ledger(plan)
     for _ in range(rounds):
-        ledger.ask(cohort)
+        ledger.request(cohort)
         ledger.release(cohort, len(cohort) - missing)
     return ledger
 
@@ -62,8 +62,8 @@ def test_local_protects_from_the_server_without_amplification() -> None:
 
 def test_local_is_charged_by_the_client_that_took_part_most() -> None:
     ledger = Ledger(LOCAL)
-    ledger.ask(np.array([0, 1]))
-    ledger.ask(np.array([1, 2]))
+    ledger.request(np.array([0, 1]))
+    ledger.request(np.array([1, 2]))
     once, twice = (replace(LOCAL, max_participations=k).spent().epsilon for k in (1, 2))
     assert once < by_observer(ledger)["server"].epsilon == pytest.approx(twice)
     assert ledger.to_json()["participations"] == {"0": 97, "1": 2, "2": 1}
@@ -128,7 +128,7 @@ def test_state_restores_to_the_same_claims() -> None:
 
 def test_eligible_are_those_with_participations_left() -> None:
     ledger = Ledger(replace(LOCAL, max_participations=1))
-    ledger.ask(np.arange(98))
+    ledger.request(np.arange(98))
     assert ledger.eligible().tolist() == [98, 99]
     assert Ledger(CENTRAL).eligible() is None
 
@@ -143,7 +143,7 @@ def test_a_damaged_ledger_is_an_input_error() -> None:
 def test_the_summed_noise_is_that_of_the_round_with_the_fewest_answers() -> None:
     ledger = Ledger(LOCAL)
     for size in (100, 40, 100):
-        ledger.ask(np.arange(size))
+        ledger.request(np.arange(size))
         ledger.release(np.arange(size), size)
     summed = replace(LOCAL, mechanism=Gaussian(1.0, 12.6 * np.sqrt(40)), max_participations=3).spent().epsilon
     assert by_observer(ledger)["outsider"].epsilon == pytest.approx(summed)
@@ -206,13 +206,13 @@ def test_a_ledger_covers_another_that_charged_no_more() -> None:
         assert three.covers(three.to_json())
         assert not three.covers(four.to_json())
     asked = played(LOCAL, 3)
-    asked.ask(EVERYBODY[:1])  # and broken off
+    asked.request(EVERYBODY[:1])  # and broken off
     assert not played(LOCAL, 3).covers(asked.to_json())
 
 
 def test_a_round_that_is_played_again_without_its_fault_does_not_cover_the_noise_that_was_missing() -> None:
     whole, short = played(LOCAL, 3), played(LOCAL, 2)
-    short.ask(EVERYBODY)
+    short.request(EVERYBODY)
     short.release(EVERYBODY, len(EVERYBODY) - 1)
     assert not whole.covers(short.to_json())
     assert short.covers(whole.to_json())
@@ -220,7 +220,7 @@ def test_a_round_that_is_played_again_without_its_fault_does_not_cover_the_noise
 
 def test_clients_that_were_handed_their_plan_do_not_enforce_it() -> None:
     ledger = Ledger(LOCAL, held=False)
-    ledger.ask(EVERYBODY)
+    ledger.request(EVERYBODY)
     for guarantee in by_observer(ledger).values():
         assert any("the submitter of the run is honest" in text for text in guarantee.assumptions)
         assert not any("whatever the server asks" in text for text in guarantee.assumptions)

@@ -13,10 +13,10 @@ from claims import CLAIMS
 from claims.claim import Claim
 
 from fedprivacy.erm import APPROACHES
-from fedprivacy.mechanisms.registry import REGISTRY
+from fedprivacy.mechanisms.registry import REGISTRY, mechanism_class
 from fedprivacy.tuning import CHOICES
 
-ALL: dict[str, type] = {**REGISTRY, **APPROACHES, **CHOICES}
+ALL: dict[str, type] = {**{name: mechanism_class(name) for name in REGISTRY}, **APPROACHES, **CHOICES}
 
 CHECKS = ("distribution", "moments", "privacy", "audit")
 ENTRIES = [

@@ -10,7 +10,7 @@ import pytest
 
 from fedprivacy.scenario import summary as module
 from fedprivacy.scenario.loading import load
-from fedprivacy.scenario.summary import data_label, summary
+from fedprivacy.scenario.summary import data_label
 from scenarios.authoring.catalogue import find
 
 
@@ -25,25 +25,27 @@ def heart(tmp_path: Path) -> Path:
 
 def test_a_training_is_described_by_its_clients_records_data_and_trust(heart: Path) -> None:
     scenario = load(find("digits"), ["data.name=npz", f"data.path={heart}"])
-    assert summary(scenario) == (
+    assert scenario.summary() == (
         "200 clients, each with one record of heart.npz (200 records), train a logistic model together; the server "
         "adds noise (trust central); epsilon 2, delta 1e-05, unit client, adjacency replace-one."
     )
     local = load(find("digits"), ["data.public_fraction=0.2", "privacy.trust=none"])
-    assert summary(local) == (
+    assert local.summary() == (
         "1,150 clients, each with one record of digits (1,437 records, 20 % of them public), train a logistic model "
         "together; nobody adds noise (trust none)."
     )
-    compared = summary(load(find("local-vs-central")), compared=True)
+    compared = load(find("local-vs-central")).summary(compared=True)
     assert compared.endswith("; compared under trust none, central, local.")
 
 
 def test_the_number_of_clients_is_left_out_where_it_is_protected() -> None:
     overrides = ["privacy.trust=central", "privacy.adjacency=add-remove", 'compare={trusts=["central"]}']
-    protected = summary(load(find("star-wars-survey"), overrides))
+    protected = load(find("star-wars-survey"), overrides).summary()
     assert protected.startswith("Clients answer seen-it from simulated answers; the server adds noise")
-    assert summary(load(find("star-wars-survey"), ["data.clients=500"])).startswith(
-        "500 clients answer seen-it"
+    assert (
+        load(find("star-wars-survey"), ["data.clients=500"])
+        .summary()
+        .startswith("500 clients answer seen-it")
     )
 
 
@@ -51,7 +53,7 @@ def test_the_number_of_clients_is_left_out_where_it_is_protected() -> None:
     "name", ["private-erm", "tuned", "active-gradient-ascent", "first-names", "frontier"]
 )
 def test_scenarios_of_each_kind_have_a_description(name: str) -> None:
-    text = summary(load(find(name)))
+    text = load(find(name)).summary()
     assert data_label(load(find(name)).data.model_dump()) in text
     assert text.endswith(".")
 

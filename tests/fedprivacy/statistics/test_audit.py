@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clients.statistics import Respondents
+from clients.statistics import StatisticsClients
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.attacks.mechanism_audit import threshold_bound
 from fedprivacy.mechanisms.bits import RandomizedResponse
@@ -25,7 +25,7 @@ from fedprivacy.mechanisms.kary import KaryRandomizedResponse
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 from fedprivacy.statistics.people import People
-from scenarios.experiments.statistics_run import play
+from scenarios.experiments.statistics_run import release
 
 CONFIDENCE = 0.99
 QUERIES = 75
@@ -51,8 +51,8 @@ def scores(make_statistics) -> Callable[..., tuple[np.ndarray, np.ndarray, float
             for seed in range(runs):
                 asked = make_statistics(f"seed={100 * world + seed}", text=text)
                 who = People(column, np.arange(len(values) + 1))
-                respondents = replace(Respondents.of(asked), people=who)
-                found += [score(one) for one in play(asked, respondents).queries]
+                respondents = replace(StatisticsClients.of(asked), people=who)
+                found += [score(one) for one in release(asked, respondents).queries]
             worlds.append(np.array(found))
         event = respondents.plan.asks[0].event("replace-one")
         return worlds[0], worlds[1], epsilon(event, 0.0, "replace-one").epsilon

@@ -10,7 +10,6 @@ import pytest
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.bundled import scenario_of_app
 from fedprivacy.scenario.loading import load
-from fedprivacy.scenario.summary import summary
 from scenarios.authoring.catalogue import ready
 from scenarios.cli.kind import ComparisonKind, RunKind
 from scenarios.cli.kinds import KINDS, scenario_for
@@ -55,7 +54,7 @@ def test_a_description_that_no_longer_holds_is_written_from_the_settings(change:
     more = {"iid": ["data.clients=10"], "mlp": ["model.hidden=[4]"]}.get(change.rpartition("=")[2], [])
     scenario = scenario_for("run", "digits", [change, *more], None)
     assert "1437 clients with one handwritten digit each" not in scenario.description
-    assert scenario.description.startswith(summary(scenario))
+    assert scenario.description.startswith(scenario.summary())
     assert change.partition("=")[0] in scenario.description
     compared = scenario_for("compare", "digits", [change, *more], None)
     assert "compared under trust" in compared.description

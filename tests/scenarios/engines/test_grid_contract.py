@@ -53,7 +53,7 @@ from flwr.superlink.grid import HttpGrid
 
 import server.deployment_grid
 from clients.app import make_app as make_respondents
-from clients.statistics import Respondents
+from clients.statistics import StatisticsClients
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.statistics.record import StatisticsRecord
 from scenarios.engines.embedded import EmbeddedGrid
@@ -68,7 +68,7 @@ from scenarios.engines.flower_internals import (
 from scenarios.engines.ray_cluster import Cluster
 from scenarios.engines.ray_grid import RayGrid
 from scenarios.engines.ray_workers import Workers
-from scenarios.experiments.statistics_run import play
+from scenarios.experiments.statistics_run import release
 from server.deployment_grid import AT_ONCE, PollingGrid
 from server.statistics import serve
 from tests.scenarios.engines.far_side import FarSide
@@ -822,14 +822,14 @@ def test_a_statistics_run_gives_the_same_answers_on_any_engine(
         f"federation={{hosts=4, chunk_size={chunk}}}",
         "queries.where={kind='count'}",
     )
-    respondents = Respondents.of(scenario)
+    respondents = StatisticsClients.of(scenario)
     record = StatisticsRecord(scenario, respondents.plan, None)
     with every_engine.open(make_respondents(respondents), partitions(3), {}) as grid:
         serve(grid, record, respondents.people)
         with pytest.raises(RunError, match="nobody answered"):  # all have answered before
             serve(grid, StatisticsRecord(scenario, respondents.plan, None), respondents.people)
     told = [(one["estimate"], one["answered"], one["failures"]) for one in record.queries]
-    alone = play(scenario, Respondents.of(scenario)).queries
+    alone = release(scenario, StatisticsClients.of(scenario)).queries
     assert told == [(one["estimate"], 100, 0) for one in alone]
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from benchmarks.killing import timeless
-from clients.statistics import Respondents
+from clients.statistics import StatisticsClients
 from fedprivacy.errors import InputError
 from fedprivacy.statistics.cells import ONE_RUN_ALONE
 from scenarios.experiments.statistics_comparison import BATCH, cells_of, compare
-from scenarios.experiments.statistics_run import play
+from scenarios.experiments.statistics_run import release
 
 SMALL = """
 name = "sweep"
@@ -74,7 +74,7 @@ def test_each_repeat_is_a_run_of_its_own_seed(make_statistics, tmp_path: Path) -
     runs = []
     for seed in (5, 6, 7):
         own = cell.model_copy(update={"seed": seed})
-        runs.append(play(own, Respondents.of(own)).queries)
+        runs.append(release(own, StatisticsClients.of(own)).queries)
     for number, query in enumerate(document["cells"][1]["queries"]):
         assert query["error"]["mean"] == pytest.approx(sum(run[number]["error"] for run in runs) / 3)
         assert query["answer"]["estimate"] == runs[0][number]["estimate"]
