@@ -138,7 +138,7 @@ def test_equal_epsilon_is_said_to_be_no_equal_promise_for_other_units_and_other_
         assert "of central about replacing one client" in caution
         assert "of local about" in caution
         assert caution in worded(other).text("main").replace("\N{NO-BREAK SPACE}", " ")
-        show_replay(other)
+        show_replay(other, verbose=True)
         told = " ".join(capsys.readouterr().out.split())
         assert caution in told
         assert WEAK in told
@@ -269,7 +269,7 @@ def test_a_damaged_arm_is_refused_in_words(armed, change: dict[str, Any], messag
 
 
 def test_the_terminal_shows_each_arm_and_the_finding(armed, capsys: pytest.CaptureFixture[str]) -> None:
-    show_replay(armed)
+    show_replay(armed, verbose=True)
     told = " ".join(capsys.readouterr().out.split())
     assert "Against the server: with an epsilon of 20 or less guaranteed for unit client" in told
     assert WEAK in told
