@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedprivacy.io.console import Terminal
+from fedprivacy.io.waiting import beside_progress
 from scenarios.cli.brief import shortened, show_brief
 from scenarios.cli.display_limits import lines_of_comparison, lines_of_run
 from scenarios.cli.display_matrix import Line, show_matrix, with_interval
@@ -29,8 +30,9 @@ NOISE = (
 )
 
 
-def live() -> Progress:
-    """Returns a progress display on stderr; quiet where that is not a terminal."""
+@contextmanager
+def live() -> Iterator[Progress]:
+    """Shows progress on stderr, and above it what takes long; quiet where that is not a terminal."""
     console = Terminal(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -39,10 +41,12 @@ def live() -> Progress:
         TimeRemainingColumn(),
     )
     # What others print meanwhile is not redirected: rich would read styles out of it.
-    return Progress(
+    progress = Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal,
         redirect_stdout=False, redirect_stderr=False,
     )  # fmt: skip
+    with progress, beside_progress(console):
+        yield progress
 
 
 @contextmanager
@@ -60,10 +64,14 @@ def round_progress(rounds: int) -> Iterator[Callable[[Event], None]]:
 
 
 @contextmanager
-def job_progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Shows the runs of a job of many; quiet where stderr is not a terminal."""
+def job_progress(first: str = "calibrating the noise") -> Iterator[Callable[[str, int, int], None]]:
+    """Shows the runs of a job of many; quiet where stderr is not a terminal.
+
+    Args:
+        first: What it shows until the first run has ended.
+    """
     with live() as progress:
-        task = progress.add_task("calibrating the noise", total=None)
+        task = progress.add_task(first, total=None)
 
         def on_run(label: str, done: int, total: int) -> None:
             progress.update(task, completed=done, total=total, description=f"ran {label}")
