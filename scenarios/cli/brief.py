@@ -47,9 +47,7 @@ def show_brief(
         beside: By observer, the end of its line.
     """
     console = Terminal(soft_wrap=True)
-    status = document.get("status", "finished")
-    ended = "" if status == "finished" else f"{status}; "
-    console.print(Text.assemble((document["name"], "bold"), f": {ended}{result} ({cost_of(document)})"))
+    console.print(Text.assemble((document["name"], "bold"), f": {result} ({cost_of(document)})"))
     for observer, line in observer_lines(guarantees).items():
         more = (beside or {}).get(observer)
         console.print(f"{line}; {more}" if more else line)

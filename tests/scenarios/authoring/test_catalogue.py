@@ -131,8 +131,8 @@ def test_neither_a_name_nor_a_path(name: str, guess: str) -> None:
     with pytest.raises(InputError) as caught:
         find(name)
     assert str(caught.value) == (
-        f"{name[:200]!r}: no ready scenario and no file.{guess} Ready: {', '.join(ready())}. "
-        "Or give the path of a .toml file."
+        f"{name[:200]!r}: no ready scenario and no file.{guess} "
+        "Give the path of a .toml file, or a name that `fedprivacy scenarios` lists."
     )
 
 

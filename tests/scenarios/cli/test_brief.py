@@ -60,13 +60,12 @@ def test_a_result_takes_six_lines(capsys: pytest.CaptureFixture[str]) -> None:
     three = [guarantee("outsider", 2.0), guarantee("server", None), guarantee("participant", 2.0)]
     document = {
         "name": "small",
-        "status": "interrupted",
         "path": "runs/small",
         "performance": {"seconds": 1.0, "peak_memory_mb": 2.0},
     }
     show_brief(document, "one answer", three, {"outsider": "and more"})
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "small: interrupted; one answer (1.0 s, 2 MB)"
+    assert lines[0] == "small: one answer (1.0 s, 2 MB)"
     assert [line.partition(":")[0] for line in lines[1:4]] == ["server", "participant", "outsider"]
     assert lines[3].endswith("; and more")
     assert lines[5] == "report: runs/small/report.html"
