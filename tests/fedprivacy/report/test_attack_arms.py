@@ -279,6 +279,19 @@ def test_the_terminal_shows_each_arm_and_the_finding(armed, capsys: pytest.Captu
     assert "delta 1e-5, unit client, adjacency replace-one" in told
 
 
+def test_the_terminal_is_brief_about_arms(armed, capsys: pytest.CaptureFixture[str]) -> None:
+    show_replay(armed)
+    result, *lines = capsys.readouterr().out.splitlines()
+    assert result.startswith(f"{armed['name']}: ")
+    assert [line.partition(":")[0] for line in lines] == [
+        "server", "participant", "outsider", "Each epsilon", "report"
+    ]  # fmt: skip
+    assert "by each client's own noise" in lines[0]
+    assert "by the server's noise" not in lines[0]
+    assert "or no guarantee (" in lines[0]
+    assert "by the server's noise" in lines[2]
+
+
 def test_examples_in_docstrings_are_true() -> None:
     assert doctest.testmod(strongest).failed == 0
 
