@@ -29,8 +29,10 @@ from fedprivacy.data import storage
 from fedprivacy.data.source import Source, SourceError
 from fedprivacy.errors import Finding, InputError
 from fedprivacy.io.atomic import replacing
+from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.install_hint import install
 from fedprivacy.io.toml_text import literal, suggestion
+from fedprivacy.io.waiting import waiting
 
 if TYPE_CHECKING:
     import datasets
@@ -99,8 +101,9 @@ def _make(source: Source, target: Path) -> None:
             raise SourceError([_at("path", source.path, what, "Remove it, or name another folder.")])
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _passing_cache(source, target.parent) as cache:
-        train, test = _load(source, cache)
-        stored = arrays(source, train, test)
+        with waiting(f"loading {on_one_line(source.path)} by the library of the Hugging Face Hub"):
+            train, test = _load(source, cache)
+            stored = arrays(source, train, test)
         with replacing(target, storage.OWNER_ONLY) as opened:
             write(opened, stored)
 

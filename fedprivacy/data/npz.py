@@ -205,7 +205,7 @@ def _explained(path: str) -> Iterator[None]:
     except NpzError:
         raise
     except FileNotFoundError:
-        wrong = ("no such file", "The path is seen from the folder where the command runs.")
+        wrong = ("no such file", "Give its path from the folder where the command runs.")
     except IsADirectoryError:
         wrong = ("a folder, not a file", "Name the .npz file in it.")
     except NotRegular as error:

@@ -60,6 +60,9 @@ class Checkpoint:
     facts: dict[str, Any]
 
 
+_NAME_ONE = "Name a run directory: `fedprivacy list` lists them."
+
+
 class RunDirectory:
     """One run's files.
 
@@ -106,11 +109,8 @@ class RunDirectory:
             if path.is_dir():
                 check_tree(path, depth=1)  # a pipe or a broken link in its place
             if path.is_dir() and all(file.name == LOCK or file.suffix == PART for file in path.iterdir()):
-                raise InputError(
-                    f"{path}: not a run directory: nothing was begun in it. If its process was ended before "
-                    "it came so far, start it anew."
-                )
-            raise InputError(f"{path}: not a run directory (it has no scenario.toml).")
+                raise InputError(f"{path}: not a run directory: no run was started in it. Start a new run.")
+            raise InputError(f"{path}: not a run directory: it has no scenario.toml. {_NAME_ONE}")
         return cls(path)
 
     def nothing_started(self, command: str) -> InputError:
@@ -282,7 +282,7 @@ def read_document(path: Path) -> dict[str, Any]:
     try:
         document = bounded_json.read(path)
     except OSError as error:
-        what, remedy = LOOP if is_loop(error) else (error.strerror, "Is this a run directory?")
+        what, remedy = LOOP if is_loop(error) else (error.strerror, _NAME_ONE)
         raise InputError(f"{path}: {what}. {remedy}") from error
     except ValueError as error:
         raise InputError(f"{path}: damaged, not JSON ({error}).") from error

@@ -28,6 +28,7 @@ from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.io.atomic import FAILURES, replace_file
 from fedprivacy.io.escape import printable
+from fedprivacy.io.waiting import waiting
 from fedprivacy.report import audit, compare, downloads, run, tune, words
 from fedprivacy.report.attacks import run as run_attacks
 from fedprivacy.report.blocks import Page, Section, Text
@@ -95,10 +96,11 @@ def write(document: Mapping[str, Any], folder: Path, *, merged: bool = False) ->
         RunError: the machine failed, for example with a full disk.
     """
     source = str(folder / "run.json")
-    operator = html(*operator_page(document, source, merged=merged))
-    # The public page comes last: where it is, both are.
-    _replace(folder, OPERATOR, operator)
-    return _replace(folder, PUBLIC, render(document, source))
+    with waiting("drawing the page"):
+        operator = html(*operator_page(document, source, merged=merged))
+        # The public page comes last: where it is, both are.
+        _replace(folder, OPERATOR, operator)
+        return _replace(folder, PUBLIC, render(document, source))
 
 
 def _replace(folder: Path, name: str, text: str) -> Path:

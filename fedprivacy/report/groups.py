@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 from fedprivacy.documents.cell import Cell
 from fedprivacy.documents.comparison import CompareDocument
@@ -91,7 +90,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     return [Section("groups", HEADING, blocks)] if blocks else []
 
 
-def worst_group(document: Mapping[str, Any]) -> str | None:
+def worst_group(document: RunDocument) -> str | None:
     """The group that a run serves worst, in one line for a terminal.
 
     Args:
@@ -100,8 +99,7 @@ def worst_group(document: Mapping[str, Any]) -> str | None:
     Returns:
         None where the run has no groups, or none of a column is behind the best.
     """
-    final = RunDocument.model_validate(document).final
-    return None if final is None else _worst(final.groups)
+    return None if document.final is None else _worst(document.final.groups)
 
 
 def _worst(columns: Iterable[ColumnGroups]) -> str | None:

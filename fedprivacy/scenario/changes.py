@@ -127,7 +127,11 @@ def parse_overrides(texts: Sequence[str]) -> tuple[list[Override], list[Problem]
             overrides.append(Override(text, path, _value(value.strip())))
         else:
             problems.append(
-                Problem(f"--set {text}", "not of the form key=value", "For instance --set server.rounds=10.")
+                Problem(
+                    f"--set {text}",
+                    "not of the form key=value",
+                    "Write, for instance, --set server.rounds=10.",
+                )
             )
     return overrides, problems
 

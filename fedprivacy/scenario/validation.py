@@ -187,7 +187,7 @@ def missing_section(section: str, kind: Kind) -> Finding:
         needed = {key: about for key, about in fields.items() if about.is_required()}
         if kind.tag:
             lines = [missing((key,), about).remedy for key, about in needed.items()]
-            remedy = f"Add [{section}]. {' '.join(lines)}"
+            remedy = f"Add [{section}] with {' '.join(lines).removeprefix('Add ')}"
         else:
             examples = [
                 f"{key} = {literal(about.examples[0])}" for key, about in needed.items() if about.examples

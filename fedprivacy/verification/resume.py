@@ -63,8 +63,8 @@ def plan_to_resume(directory: RunDirectory) -> tuple[dict[str, Any], Plan]:
     held, began = document["ledger"]["held"], document["versions"]
     if document["scenario_digest"] != scenario_digest(directory):
         raise InputError(
-            f"{directory.path}/scenario.toml: changed since the run began, and a run is resumed with its "
-            "own scenario. Start a new one from the changed file."
+            f"{directory.path}/scenario.toml: changed since the run began. Start a new run from the "
+            "changed file, or restore it."
         )
     if "federation" in document:
         raise InputError(

@@ -44,7 +44,7 @@ def find(name_or_path: str) -> Path:
         pass
     raise InputError(
         f"{name_or_path[:200]!r}: no ready scenario and no file.{_guess(name_or_path)} "
-        f"Ready: {', '.join(known)}. Or give the path of a .toml file."
+        "Give the path of a .toml file, or a name that `fedprivacy scenarios` lists."
     )
 
 

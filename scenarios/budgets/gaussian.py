@@ -209,7 +209,7 @@ def _one_release(plan: Plan, epsilon: float) -> tuple[dict[str, float | None], s
         f"lectures' formula, S2 sqrt(2 ln(1.25/delta))/epsilon with S2 = {changed:g} C, "
     )
     if lectures is None:
-        words += "says nothing here: it is proved for an epsilon above 0 and at most 1."
+        words += "does not apply: it is proved for an epsilon above 0 and at most 1 alone."
     else:
         words += f"takes a standard deviation of {lectures:.6g} x C for the same."
     return {"mu": mu, "rho": rho, "lectures_noise_multiplier": lectures}, words

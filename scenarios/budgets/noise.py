@@ -25,7 +25,7 @@ class AdditiveQuestion(LaplaceOptions, ScaledQuestion[M]):
     def mechanism_problems(self) -> list[str | None]:
         """Returns the problems of the options of this mechanism."""
         options = [self.sensitivity is not None, self.count, self.histogram]
-        which = "--sensitivity, --count, --histogram: give exactly one; it says what one client can change."
+        which = "--sensitivity, --count, --histogram: give exactly one. It states what one client can change."
         return [
             which if sum(options) != 1 else None,
             self.sensitivity_problem(),

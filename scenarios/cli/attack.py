@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from fedprivacy.io.waiting import waiting
 from scenarios.cli.options import (
     RUNS,
     Again,
@@ -26,7 +27,6 @@ from scenarios.cli.options import (
     complete_run,
 )
 from scenarios.cli.output import Json, Operator, check_operator, print_result, show_result
-from scenarios.cli.waiting import waiting
 
 
 def replay(
@@ -85,7 +85,7 @@ def replay(
     with waiting("loading PyTorch and Flower"):
         from scenarios.attacks.replay import replay as run_attacks
 
-    with job_progress() as on_attack:
+    with job_progress("training the models to attack, and shadow models") as on_attack:
         document = run_attacks(
             requested,
             out or RUNS,
@@ -173,7 +173,7 @@ def audit(
     with waiting("loading PyTorch and Flower"):
         from scenarios.experiments.audit import audit as run_audit
 
-    with job_progress() as on_run:
+    with job_progress("training with canary clients") as on_run:
         document = run_audit(
             requested,
             out or RUNS,

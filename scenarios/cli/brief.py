@@ -1,12 +1,18 @@
-"""Short lines about guarantees: one for each observer, and the terms of every epsilon once."""
+"""A result in at most six lines: what came out, a line for each observer, their terms, the report."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from rich.text import Text
 
 from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
+from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import Guarantee, printed
+from fedprivacy.io.console import Terminal
+from fedprivacy.statistics.assumptions import StatisticsAssumption
+from fedprivacy.tuning.assumptions import TuningAssumption
 
 Row = TypeVar("Row")
 _NOISE = {
@@ -14,24 +20,70 @@ _NOISE = {
     "local": "by each client's own noise",
     "distributed": "by the clients' summed noise",
 }
-_WHY_NOT: dict[Assume | None, str] = {
+_WHY_NOT: dict[str, str] = {
     Assume.SERVER_SEES_UPDATES: "trusted: sees updates without noise",
     Assume.CLIPPED_ALONE: "clipping alone, nobody adds noise",
     Assume.SERVER_READS: "its process read the records",
+    StatisticsAssumption.SERVER_SEES_TOTALS: "trusted: sees exact totals",
+    TuningAssumption.SENT_ALL: "is sent the models of all tries",
 }
 MOST_ROWS, FEW_ROWS = 30, 10  # of a table of more than 30 rows the first 10 are printed
 _LONGEST = 60  # characters of a reason
 ASSUMPTIONS = "Assumptions: --verbose or the page."
 
 
-def observer_lines(guarantees: Sequence[Guarantee]) -> list[str]:
-    """Returns a line for each observer: its epsilon, or that it has none, and the reason in brackets."""
-    return [f"{guarantee.observer}: {_stated(guarantee, guarantees)}" for guarantee in guarantees]
+def show_brief(
+    document: Mapping[str, Any],
+    result: str,
+    guarantees: Sequence[Guarantee],
+    beside: Mapping[str, str] | None = None,
+) -> None:
+    """Prints a result in six lines, or fewer where there are fewer observers.
+
+    Args:
+        document: The whole document.
+        result: What came out, with each caveat that a reader needs beside it.
+        guarantees: Those of one run, or of all runs.
+        beside: By observer, the end of its line.
+    """
+    console = Terminal(soft_wrap=True)
+    console.print(Text.assemble((document["name"], "bold"), f": {result} ({cost_of(document)})"))
+    for observer, line in observer_lines(guarantees).items():
+        more = (beside or {}).get(observer)
+        console.print(f"{line}; {more}" if more else line)
+    console.print(terms_line(guarantees))
+    console.print(f"report: {document['path']}/report.html")
+
+
+def cost_of(document: Mapping[str, Any]) -> str:
+    """Returns the time and memory of a result, which is the operator's."""
+    from fedprivacy.documents.envelope import Performance
+
+    return Performance.model_validate(document["performance"]).cost
+
+
+def answer_of(document: Mapping[str, Any]) -> str:
+    """Returns the sentence that the page of a result opens with, without its full stop."""
+    from fedprivacy.report import page_of
+
+    answer = page_of(document, operator=True).answer
+    return "no result" if answer is None else answer.sentence.removesuffix(".")
+
+
+def observer_lines(guarantees: Sequence[Guarantee]) -> dict[str, str]:
+    """Returns a line for each observer: its epsilon, or that it has none, and the reason in brackets.
+
+    Several runs share the line: the range of their epsilons, then the reasons of those without.
+    """
+    present = dict.fromkeys(guarantee.observer for guarantee in guarantees)
+    observers = [*(name for name in OBSERVERS if name in present), *(present.keys() - set(OBSERVERS))]
+    groups = {name: [each for each in guarantees if each.observer == name] for name in observers}
+    return {name: f"{name}: {_stated(group, guarantees)}" for name, group in groups.items()}
 
 
 def terms_line(guarantees: Sequence[Guarantee]) -> str:
     """Returns the terms that all epsilons share, and where the assumptions are."""
-    shared = {_terms(guarantee) for guarantee in guarantees if guarantee.holds}
+    shared = _each_terms(guarantees)
     return f"Each epsilon: {shared.pop()}. {ASSUMPTIONS}" if len(shared) == 1 else ASSUMPTIONS
 
 
@@ -42,20 +94,49 @@ def shortened(rows: Sequence[Row], verbose: bool) -> tuple[Sequence[Row], str]:
     return rows[:FEW_ROWS], f"{len(rows) - FEW_ROWS:,} more rows: --verbose, the page, or --json"
 
 
-def _stated(guarantee: Guarantee, among: Sequence[Guarantee]) -> str:
-    if not guarantee.holds or guarantee.epsilon is None:
-        return f"no guarantee ({_reason(guarantee)})"
-    several = len({_terms(each) for each in among if each.holds}) > 1
-    terms = f", {_terms(guarantee)}" if several else ""
-    noise = _NOISE.get(str(guarantee.trust))
-    return f"epsilon = {printed(guarantee.epsilon)}{terms}{f' ({noise})' if noise else ''}"
+def _stated(group: Sequence[Guarantee], among: Sequence[Guarantee]) -> str:
+    """Returns the guarantees against one observer, those alike in a range."""
+    several = len(_each_terms(among)) > 1
+    held = _alike([each for each in group if each.holds], lambda each: (_change(each), each.trust))
+    parts = []
+    for alike in held.values():
+        epsilons = [each.epsilon or 0.0 for each in alike]
+        ends = dict.fromkeys(printed(end) for end in (min(epsilons), max(epsilons)))
+        terms = f", {_terms(alike)}" if several else ""
+        noise = _NOISE.get(str(alike[0].trust))
+        parts.append(f"epsilon = {' to '.join(ends)}{terms}{f' ({noise})' if noise else ''}")
+    reasons = dict.fromkeys(_reason(each) for each in group if not each.holds)
+    parts += [f"no guarantee ({'; '.join(reasons)})"] if reasons else []
+    return ", or ".join(parts)
 
 
-def _terms(guarantee: Guarantee) -> str:
-    return f"delta = {guarantee.delta:g}, unit {guarantee.unit}, {guarantee.adjacency}"
+def _each_terms(guarantees: Sequence[Guarantee]) -> set[str]:
+    """Returns the terms of each observer's epsilons, by the changes that they protect from."""
+    held = [guarantee for guarantee in guarantees if guarantee.holds]
+    groups = _alike(held, lambda each: (each.observer, _change(each)))
+    return {_terms(group) for group in groups.values()}
+
+
+def _alike(
+    guarantees: Sequence[Guarantee], key: Callable[[Guarantee], object]
+) -> dict[object, list[Guarantee]]:
+    groups: dict[object, list[Guarantee]] = {}
+    for guarantee in guarantees:
+        groups.setdefault(key(guarantee), []).append(guarantee)
+    return groups
+
+
+def _terms(alike: Sequence[Guarantee]) -> str:
+    """Returns the terms of epsilons of one change; at the largest of several deltas all of them hold."""
+    deltas = {each.delta or 0.0 for each in alike}
+    return f"delta {'=' if len(deltas) == 1 else 'at most'} {max(deltas):g}, {_change(alike[0])}"
+
+
+def _change(guarantee: Guarantee) -> str:
+    return f"unit {guarantee.unit}, {guarantee.adjacency}"
 
 
 def _reason(guarantee: Guarantee) -> str:
     text = guarantee.assumptions[0] if guarantee.assumptions else "none is stated"
-    short = _WHY_NOT.get(Assume.of(text), text.partition(":")[0])
+    short = _WHY_NOT.get(text, text.partition(":")[0])
     return short if len(short) <= _LONGEST else f"{short[:_LONGEST].rpartition(' ')[0]} …"

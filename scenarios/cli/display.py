@@ -12,8 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from fedprivacy.io.console import Terminal
-from scenarios.cli.brief import observer_lines, shortened, terms_line
+from fedprivacy.io.waiting import beside_progress
+from scenarios.cli.brief import shortened, show_brief
 from scenarios.cli.display_limits import lines_of_comparison, lines_of_run
+from scenarios.cli.display_matrix import Line, show_matrix, with_interval
 
 if TYPE_CHECKING:  # the command starts without what only a result takes
     from fedprivacy.documents.cell import Cell
@@ -29,8 +31,9 @@ NOISE = (
 )
 
 
-def live() -> Progress:
-    """Returns a progress display on stderr; quiet where that is not a terminal."""
+@contextmanager
+def live() -> Iterator[Progress]:
+    """Shows progress on stderr, and above it what takes long; quiet where that is not a terminal."""
     console = Terminal(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -39,10 +42,12 @@ def live() -> Progress:
         TimeRemainingColumn(),
     )
     # What others print meanwhile is not redirected: rich would read styles out of it.
-    return Progress(
+    progress = Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal,
         redirect_stdout=False, redirect_stderr=False,
     )  # fmt: skip
+    with progress, beside_progress(console):
+        yield progress
 
 
 @contextmanager
@@ -60,10 +65,14 @@ def round_progress(rounds: int) -> Iterator[Callable[[Event], None]]:
 
 
 @contextmanager
-def job_progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Shows the runs of a job of many; quiet where stderr is not a terminal."""
+def job_progress(first: str = "calibrating the noise") -> Iterator[Callable[[str, int, int], None]]:
+    """Shows the runs of a job of many; quiet where stderr is not a terminal.
+
+    Args:
+        first: What it shows until the first run has ended.
+    """
     with live() as progress:
-        task = progress.add_task("calibrating the noise", total=None)
+        task = progress.add_task(first, total=None)
 
         def on_run(label: str, done: int, total: int) -> None:
             progress.update(task, completed=done, total=total, description=f"ran {label}")
@@ -75,23 +84,24 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the result of a run in at most six lines; `verbose`: with every assumption."""
     from fedprivacy.documents.kinds import read_whole
     from fedprivacy.documents.run import Final, RunDocument
+    from fedprivacy.report.groups import worst_group
 
     console, run = Terminal(soft_wrap=True), read_whole(RunDocument, document)
     final, rounds = run.final or Final(), len(run.rounds)
     quality = f"accuracy {_number(final.accuracy)}, loss {_number(final.loss)}"
     plural = "" if rounds == 1 else "s"
-    text = f": {quality} after {rounds} round{plural} ({run.cost})"
+    text = f"{quality} after {rounds} round{plural}"
+    worst = worst_group(run)
     if not verbose:
-        brief_faults = f"; operator-only: {missing}" if (missing := _missing(run)) else ""
-        console.print(Text.assemble((run.name, "bold"), text + brief_faults))
-        for line in observer_lines(run.privacy.guarantees):
-            console.print(line)
-        console.print(terms_line(run.privacy.guarantees))
-        for line in lines_of_run(run)[:1]:  # the sentence; the variants are on the page
-            console.print(line)
-        console.print(f"report: {run.path}/report.html")
+        notes = [f"operator-only: {missing}"] if (missing := _missing(run)) else []
+        notes += [worst] if worst else []
+        notes += lines_of_run(run)[:1]  # the sentence; the variants are on the page
+        result = "; ".join([text, *(note.rstrip(".") for note in notes)])
+        show_brief(document, result, run.privacy.guarantees)
         return
-    console.print(Text.assemble((run.name, "bold"), text))
+    console.print(Text.assemble((run.name, "bold"), f": {text} ({run.cost})"))
+    if worst:
+        console.print(worst)
     for guarantee in run.privacy.guarantees:
         console.print(f"- {guarantee.words}")
     if run.privacy.per_client:
@@ -131,23 +141,57 @@ def _number(value: float | None) -> str:
 
 
 def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
-    """Prints the table of a comparison, its finding, and the path of the report."""
+    """Prints the finding of a comparison and its accuracies; `verbose`: every cell with its noise."""
     from fedprivacy.documents.comparison import CompareDocument
     from fedprivacy.documents.kinds import read_whole
-    from fedprivacy.mechanisms.registry import title
 
     console, comparison = Terminal(), read_whole(CompareDocument, document)
     plain = Terminal(soft_wrap=True)
     plain.print(comparison.finding)
-    cells, rest = shortened(comparison.cells, verbose)
-    then = ", " if console.width >= WIDE else ",\n"
+    if verbose:
+        console.print(_every_cell(comparison, console.width))
+    else:
+        _show_accuracies(comparison, console, plain)
+    for line in [*lines_of_comparison(comparison), *optional(comparison), *varied(comparison)]:
+        plain.print(line)
+    if verbose:
+        plain.print(NOISE)
+    plain.print(caution(comparison))
+    plain.print(comparison.cost)
+    plain.print(f"report: {comparison.path}/report.html")
+
+
+def _show_accuracies(comparison: CompareDocument, console: Terminal, plain: Terminal) -> None:
+    """Prints the accuracy of each arm at each epsilon, and that of the cells without one."""
+    several = len(_units(comparison)) > 1
+    arms: dict[str, dict[float, str]] = {}
+    without = []
+    for cell in comparison.cells:
+        name, figure = ", ".join(_named(cell, several)), with_interval(cell.accuracy, scale=100)
+        if cell.epsilon is None:
+            without.append(f"{'no noise' if name == 'none' else name} {figure}")
+        else:
+            arms.setdefault(name, {})[cell.epsilon] = figure
+    interval = any(cell.accuracy.interval is not None for cell in comparison.cells)
+    what = "Accuracy in %, ± 95 % interval" if interval else "Accuracy in %, of one seed"
+    plain.print(f"{what}{''.join(f'; {text}' for text in without)}")
+    lines, rest = shortened([Line(name, cells) for name, cells in arms.items()], verbose=False)
+    show_matrix(lines, console)
+    if rest:
+        plain.print(rest)
+
+
+def _every_cell(comparison: CompareDocument, width: int) -> Table:
+    from fedprivacy.mechanisms.registry import title
+
+    then = ", " if width >= WIDE else ",\n"
     several = len(_units(comparison)) > 1
     table = Table()
     for name in ("trust", "epsilon", "accuracy", "95 % interval"):
         table.add_column(name, no_wrap=True)
     table.add_column("mechanism and noise")
     table.add_column("rounds", justify="right", no_wrap=True)
-    for cell in cells:
+    for cell in comparison.cells:
         accuracy = cell.accuracy
         bounds = "one seed" if accuracy.low is None else f"{accuracy.low:.3f} - {accuracy.high:.3f}"
         table.add_row(
@@ -158,16 +202,7 @@ def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
             "-" if cell.noise is None else f"{title(str(cell.mechanism))}{then}{_short(cell.noise)}",
             str(cell.rounds),
         )
-    console.print(table)
-    if rest:
-        plain.print(rest)
-    for line in [*lines_of_comparison(comparison), *optional(comparison), *varied(comparison)]:
-        plain.print(line)
-    if verbose:
-        plain.print(NOISE)
-    plain.print(caution(comparison))
-    plain.print(comparison.cost)
-    plain.print(f"report: {comparison.path}/report.html")
+    return table
 
 
 def _named(cell: Cell, several: bool) -> list[str]:

@@ -10,39 +10,56 @@ from rich.table import Table
 from fedprivacy.documents.attack import Attack
 from fedprivacy.documents.kinds import read
 from fedprivacy.documents.replay import ReplayDocument
+from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.io.console import Terminal
 from fedprivacy.report.attacks import arms, figures, finding, headline, levels, released, strongest
 from fedprivacy.report.blocks import Entry
 from fedprivacy.report.words import accuracy
-from scenarios.cli.brief import ASSUMPTIONS
+from scenarios.cli.brief import answer_of, cost_of, show_brief
 
 
 def show_replay(document: Mapping[str, Any], verbose: bool = False) -> None:
-    """Prints attacks with intervals and bounds, finding and verdict, and the guarantee at every seat."""
-    console, plain = Terminal(), Terminal(soft_wrap=True)
+    """Prints the strongest attack in at most six lines; `verbose`: every attack, bound and guarantee."""
     result = read(document)
     assert isinstance(result, ReplayDocument)
+    if not verbose:
+        show_brief(document, "; ".join([answer_of(document), *_caveats(result)]), _guarantees(result))
+        return
+    console, plain = Terminal(), Terminal(soft_wrap=True)
     if result.arms:
         _show_arms(console, plain, result)
     else:
         _show_attacks(console, plain, result)
-    if result.judged:
+    if result.judged and not result.judged.refuted:
         plain.print(result.judged.words)
-    if verbose and not result.arms:  # whose many guarantees the report says in words
+    if not result.arms:  # whose many guarantees the report says in words
         for words in dict.fromkeys(attack["guarantee"]["words"] for attack in document["attacks"]):
             plain.print(f"- {words}")
-    if not verbose:
-        plain.print(ASSUMPTIONS)
-    lost = sum(attack["targets_lost"] for attack in document["attacks"])
-    if lost:
-        plain.print(f"{lost:,} targets were lost: the victim refused to answer any more")
-    for attack in document["attacks"]:
-        if attack["rounds_refused"]:
-            refused = f"the victim refused {attack['rounds_refused']:,} of the rounds that it was to observe"
-            plain.print(f"{attack['name']}: {refused}")
-    performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
+    for caveat in _caveats(result):
+        plain.print(caveat)
+    for attack in result.attacks:
+        if attack.rounds_refused:
+            refused = f"the victim refused {attack.rounds_refused:,} of the rounds that it was to observe"
+            plain.print(f"{attack.name}: {refused}")
+    plain.print(cost_of(document))
     plain.print(f"report: {document['path']}/report.html")
+
+
+def _guarantees(result: ReplayDocument) -> list[Guarantee]:
+    """Returns the guarantees of all attacked runs, against the attacking seats; of arms against all."""
+    if result.arms:
+        return [guarantee for arm in result.arms for guarantee in arm.guarantees]
+    return [attack.guarantee for attack in result.attacks if attack.guarantee is not None]
+
+
+def _caveats(result: ReplayDocument) -> list[str]:
+    """Returns what changes the meaning of the figures: a refuted guarantee, targets that were lost."""
+    refuted = [result.judged.words.removesuffix(".")] if result.judged and result.judged.refuted else []
+    lost = sum(attack.targets_lost for attack in result.attacks)
+    return [
+        *refuted,
+        *([f"{lost:,} targets were lost: the victim refused to answer any more"] if lost else []),
+    ]
 
 
 def _show_attacks(console: Terminal, plain: Terminal, result: ReplayDocument) -> None:

@@ -7,17 +7,22 @@ from typing import Any
 
 from rich.table import Table
 
-from fedprivacy.documents.audit import AuditDocument
+from fedprivacy.documents.audit import AuditDocument, Observer
 from fedprivacy.documents.kinds import read_as
 from fedprivacy.io.console import Terminal
 from fedprivacy.report import audit
-from scenarios.cli.brief import terms_line
+from scenarios.cli.brief import cost_of, show_brief
 
 
 def show_audit(document: Mapping[str, Any], verbose: bool = False) -> None:
-    """Prints the table of all observers, the verdict on each claim, and what was audited."""
-    console, plain = Terminal(), Terminal(soft_wrap=True)
+    """Prints the verdict in at most six lines; `verbose`: all bounds, and what was audited."""
     result = read_as(AuditDocument, document)
+    if not verbose:
+        guarantees = [observer.guarantee for observer in result.observers]
+        proved = {observer.observer: _proved(observer) for observer in result.observers}
+        show_brief(document, _verdict(result), guarantees, proved)
+        return
+    console, plain = Terminal(), Terminal(soft_wrap=True)
     table = Table(title=result.name, title_justify="left")
     for number, name in enumerate(audit.HEAD):
         table.add_column(name, no_wrap=True, justify="right" if number else "left")
@@ -26,12 +31,21 @@ def show_audit(document: Mapping[str, Any], verbose: bool = False) -> None:
     console.print(table)
     for observer in result.observers:
         plain.print(f"- {observer.observer}: {observer.verdict.words}")
-    if verbose:
-        plain.print(result.audited.words)
-        for observer in result.observers:
-            plain.print(f"- {observer.guarantee.words}")
-    else:
-        plain.print(terms_line([observer.guarantee for observer in result.observers]))
-    performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
+    plain.print(result.audited.words)
+    for observer in result.observers:
+        plain.print(f"- {observer.guarantee.words}")
+    plain.print(cost_of(document))
     plain.print(f"report: {document['path']}/report.html")
+
+
+def _verdict(result: AuditDocument) -> str:
+    """Returns how many claims the canaries refute."""
+    refuted = [observer.observer for observer in result.observers if observer.verdict.holds is False]
+    return f"REFUTED against the {' and the '.join(refuted)}" if refuted else "no claim is refuted"
+
+
+def _proved(observer: Observer) -> str:
+    """Returns the bound that canaries prove against an observer, or their estimate."""
+    _, _, bound, _, _, estimate = audit.row(observer)
+    shown = f"canaries estimate {estimate}" if bound == "-" else f"canaries prove at least {bound}"
+    return f"REFUTED: {shown}" if observer.verdict.holds is False else shown

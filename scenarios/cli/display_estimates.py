@@ -15,7 +15,7 @@ from fedprivacy.io.console import Terminal
 from fedprivacy.io.escape import first_line
 from fedprivacy.report.words import direction
 from fedprivacy.scenario.erm import ErmScenario
-from scenarios.cli.brief import ASSUMPTIONS, shortened
+from scenarios.cli.brief import answer_of, show_brief
 from scenarios.cli.display import Event, live
 
 
@@ -32,45 +32,52 @@ def cell_progress(scenario: ErmScenario) -> Iterator[Callable[[Event], None]]:
 
 
 def show_estimates(document: Mapping[str, Any], verbose: bool = False) -> None:
-    """Prints the excess loss, slope and guarantee of each approach, and the path of the report."""
-    console, plain = Terminal(), Terminal(soft_wrap=True)
+    """Prints the best approach in at most six lines; `verbose`: every cell, slope and guarantee."""
     study = read_whole(EstimatesDocument, document)
+    if not verbose:
+        guarantees = [guarantee for cell in study.cells for guarantee in cell.guarantees]
+        show_brief(document, "; ".join([answer_of(document), *_notes(study)]), guarantees, _only(study))
+        return
+    console, plain = Terminal(), Terminal(soft_wrap=True)
     table = Table(title=study.name, title_justify="left")
     heads = ("approach", "records", "epsilon", "delta", "excess (simulation only)", "95 %", "bound")
     for name in heads:
         table.add_column(name, overflow="fold")
-    if study.finding and not verbose:
-        plain.print(study.finding)
-    cells, rest = shortened(study.cells, verbose)
-    for cell in cells:
+    for cell in study.cells:
         table.add_row(*_row(cell))
     console.print(table)
-    if rest:
-        plain.print(rest)
     for slope in study.slopes:
         over, way = "n" if slope.over == "records" else "epsilon", direction(slope.slope)
         plain.print(f"{slope.approach}: excess {way} as {over}^{slope.slope:.2f}")
     rows = {cell.approach: guarantee.words for cell in study.cells for guarantee in cell.guarantees}
-    for name, words in rows.items() if verbose else ():
+    for name, words in rows.items():
         plain.print(f"- {name}: {words}")
-    if not verbose:
-        plain.print(f"Each cell holds at its epsilon and delta, {_change(study)}. {ASSUMPTIONS}")
     for cell in study.cells:
         if cell.absent:
             plain.print(absence(cell))
-    if study.finding and verbose:
+    if study.finding:
         plain.print(study.finding)
     plain.print(study.cost)
     plain.print(f"report: {study.path}/report.html")
 
 
-def _change(study: EstimatesDocument) -> str:
-    """Returns the unit and adjacency of the guarantees; where they differ, that each has its own."""
-    changes = {(g.unit, g.adjacency) for cell in study.cells for g in cell.guarantees if g.holds}
-    if len(changes) != 1:
-        return "with a unit and adjacency of its own"
-    [(unit, adjacency)] = changes
-    return f"unit {unit}, {adjacency}"
+def _only(study: EstimatesDocument) -> dict[str, str]:
+    """Returns, by observer, the approaches with a guarantee against it, where others state none."""
+    stating: dict[str, dict[str, None]] = {}
+    for cell in study.fitted_cells:
+        for guarantee in cell.guarantees:
+            stating.setdefault(guarantee.observer, {})[cell.approach] = None
+    every = {cell.approach for cell in study.fitted_cells}
+    return {name: f"only {', '.join(those)}" for name, those in stating.items() if set(those) != every}
+
+
+def _notes(study: EstimatesDocument) -> list[str]:
+    """Returns how many cells were refused, and how many answers of silos are missing."""
+    refused = sum(cell.refused is not None for cell in study.cells)
+    absent = sum(cell.absent or 0 for cell in study.cells)
+    notes = ["simulation only"] if study.fitted_cells else []
+    notes += [f"{refused:,} of {len(study.cells):,} cells refused"] if refused else []
+    return notes + ([f"operator-only: {absent:,} answers of silos are missing"] if absent else [])
 
 
 def absence(cell: EstimatesCell) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from typing import Any
 
 from rich.table import Table
@@ -13,10 +15,14 @@ from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.kinds import read_whole
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.io.console import Terminal
-from scenarios.cli.brief import observer_lines, shortened, terms_line
+from fedprivacy.report.statistics.answer import published
+from fedprivacy.report.words import number
+from scenarios.cli.brief import shortened, show_brief
 from scenarios.cli.display import Event, live
+from scenarios.cli.display_matrix import Line, show_matrix
 
 ROWS = 10  # categories of a query that the terminal shows
+ANSWERS = 3  # queries of the brief line
 
 
 @contextmanager
@@ -32,9 +38,15 @@ def query_progress(queries: int) -> Iterator[Callable[[Event], None]]:
 
 
 def show_statistics(document: Mapping[str, Any], verbose: bool = False) -> None:
-    """Prints estimates with intervals, the guarantee for every observer, and the path of the report."""
-    console, plain = Terminal(), Terminal(soft_wrap=True)
+    """Prints the first answers in at most six lines; `verbose`: every estimate, bound and guarantee."""
     result = read_whole(StatisticsDocument, document)
+    missing = sum(query.failures + query.refusals for query in result.queries)
+    missing_text = f"operator-only: {missing:,} answers are missing" if missing else ""
+    if not verbose:
+        answers = "; ".join(filter(None, [_answers(result), missing_text]))
+        show_brief(document, answers, result.privacy.guarantees)
+        return
+    console, plain = Terminal(), Terminal(soft_wrap=True)
     table = Table(title=result.name, title_justify="left")
     for name in ("query", "estimate", "95 % interval", "true (simulation only)", "mechanism"):
         table.add_column(name, overflow="fold")
@@ -49,20 +61,30 @@ def show_statistics(document: Mapping[str, Any], verbose: bool = False) -> None:
         if query.score is not None:
             chosen, best = _number(query.score), _number(query.best)
             plain.print(f"{query.name}: {query.scored}: {chosen} of at most {best} (simulation only)")
-    if verbose:
-        for guarantee in result.privacy.guarantees:
-            plain.print(f"- {guarantee.words}")
-    else:
-        for line in observer_lines(result.privacy.guarantees):
-            plain.print(line)
-        plain.print(terms_line(result.privacy.guarantees))
-    if verbose and result.privacy.shuffled:
+    for guarantee in result.privacy.guarantees:
+        plain.print(f"- {guarantee.words}")
+    if result.privacy.shuffled:
         plain.print(f"- {result.privacy.shuffled.words}")
-    missing = sum(query.failures + query.refusals for query in result.queries)
     if missing:
-        plain.print(f"operator-only: {missing} answers are missing")
+        plain.print(missing_text)
     plain.print(result.cost)
     plain.print(f"report: {result.path}/report.html")
+
+
+def _answers(result: StatisticsDocument) -> str:
+    """Returns the first answers, of a longer one its largest number, and how many more there are."""
+    texts = []
+    for query in result.queries[:ANSWERS]:
+        label, value, interval = published(query)
+        more = len(query.rows) - 1
+        name = query.name if label in ("", "chosen") else f"{query.name}, {label}"
+        notes = [interval] if interval else []
+        notes += [f"{more:,} more" if more > 0 else ""]
+        ended = ", ".join(filter(None, notes))
+        texts.append(f"{name}: {value}{f' ({ended})' if ended else ''}")
+    left = len(result.queries) - ANSWERS
+    texts += [f"{left:,} more answers: --verbose"] if left > 0 else []
+    return "; ".join(texts) or "no query was answered"
 
 
 def _rows(query: Query) -> Iterator[tuple[str, ...]]:
@@ -98,19 +120,59 @@ def _share_text(share: float | None) -> str:
 
 
 def show_statistics_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
-    """Prints the errors of a comparison, its finding, and the path of the report."""
+    """Prints the finding of a comparison and its errors; `verbose`: every cell."""
     console, plain = Terminal(), Terminal(soft_wrap=True)
     comparison = read_whole(StatisticsComparison, document)
     plain.print(comparison.finding)
     plain.print("Equal epsilon is not equal observer.")
-    pairs = [(cell, query) for cell in comparison.cells for query in cell.queries]
-    shown, rest = shortened(pairs, verbose)
+    if verbose:
+        console.print(_every_cell(comparison))
+    else:
+        lines, rest = shortened(_errors(comparison), verbose)
+        plain.print("Mean error ± 95 % interval")
+        show_matrix(lines, console)
+        if rest:
+            plain.print(rest)
+    plain.print(comparison.cost)
+    plain.print(f"report: {comparison.path}/report.html")
+
+
+def _errors(comparison: StatisticsComparison) -> list[Line]:
+    """Returns a line for each query, number of clients and arm, with its errors by epsilon."""
+    lines: list[Line] = []
+    sizes = len(comparison.sizes) > 1
+    for name, clients in product((each.name for each in comparison.questions), comparison.sizes or (None,)):
+        without, arms = "", defaultdict[str, dict[float, str]](dict)
+        for cell in comparison.cells:
+            query = cell.query(name)
+            if query is None or cell.clients != clients:
+                continue
+            figure = f"{_with_interval(query.error or Figures())}{_share_text(query.told)}"
+            if cell.epsilon is None:
+                without = f"; without noise {figure}"
+            else:
+                arms[", ".join(filter(None, (cell.trust, cell.asked)))][cell.epsilon] = figure
+        heading = f"{name}, {clients:,} clients{without}" if sizes else f"{name}{without}"
+        lines += [Line(label, cells, heading) for label, cells in arms.items()]
+    return lines
+
+
+def _with_interval(error: Figures) -> str:
+    mean, interval = error.mean, error.interval
+    if mean is None:
+        return _number(None)
+    ends = f" ±{number(max(abs(end - mean) for end in interval), 2)}" if interval else ""
+    return f"{number(mean, 2)}{ends}"
+
+
+def _every_cell(comparison: StatisticsComparison) -> Table:
     table = Table()
     for name in ("trust,\nmechanism", "query"):
         table.add_column(name, overflow="fold")
     for name in ("epsilon", "clients", "mean error\n95 % interval"):
         table.add_column(name, justify="right", no_wrap=True)
-    for cell, query in shown:
+    pairs = [(cell, query) for cell in comparison.cells for query in cell.queries]
+    for cell, query in pairs:
         error = query.error or Figures()
         table.add_row(
             f"{cell.trust},\n{query.mechanism or 'exact'}",
@@ -119,8 +181,4 @@ def show_statistics_comparison(document: Mapping[str, Any], verbose: bool = Fals
             f"{cell.clients:,}",
             f"{_number(error.mean)}{_share_text(query.told)}\n{_interval(error.low, error.high)}",
         )
-    console.print(table)
-    if rest:
-        plain.print(rest)
-    plain.print(comparison.cost)
-    plain.print(f"report: {comparison.path}/report.html")
+    return table

@@ -47,8 +47,8 @@ def show_list(document: Mapping[str, Any]) -> None:
         console.print(f"... and {len(rows) - MOST_ROWS:,} more: --filter, --sort, --csv or --json.")
 
 
-def show_difference(document: Mapping[str, Any]) -> None:
-    """Prints what differs between two stored results."""
+def show_difference(document: Mapping[str, Any], verbose: bool = False) -> None:
+    """Prints what differs between two stored results; `verbose`: assumptions that one alone makes too."""
     console = Terminal()
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
@@ -60,21 +60,30 @@ def show_difference(document: Mapping[str, Any]) -> None:
     for title, values in parts.items():
         table.add_row(title, "", "", style="bold")
         for key, pair in values.items():
-            table.add_row(f"  {key}", *("-" if value is None else str(value) for value in pair))
+            table.add_row(f"  {key}", *(_short(value) for value in pair))
     table.add_row("guarantee against", "", "", style="bold")
-    _add_guarantees(table, document["guarantees"])
+    _add_guarantees(table, document["guarantees"], verbose)
     for cell in document["cells"]:
         named = [f"{key} {'-' if value is None else value}" for key, value in cell["cell"].items()]
         table.add_row("cell", ", ".join(named), "", style="bold")
         for key, pair in cell["results"].items():
             table.add_row(f"  {key}", *("-" if value is None else f"{value:.4g}" for value in pair))
-        _add_guarantees(table, cell["guarantees"])
+        _add_guarantees(table, cell["guarantees"], verbose)
     console.print(table)
 
 
-def _add_guarantees(table: Table, guarantees: Mapping[str, Any]) -> None:
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "-" if value is None else str(value)
+
+
+def _add_guarantees(table: Table, guarantees: Mapping[str, Any], verbose: bool) -> None:
     for observer, guarantee in guarantees.items():
         table.add_row(f"  {observer}", *guarantee["stated"])
         table.add_row("", guarantee["verdict"], "")
-        for first, second in zip_longest(*guarantee["assumptions"], fillvalue=""):
+        differing = list(zip_longest(*guarantee["assumptions"], fillvalue=""))
+        if differing and not verbose:
+            table.add_row("", "assumptions differ: --verbose", "")
+        for first, second in differing if verbose else ():
             table.add_row("    assumed", first, second)

@@ -11,13 +11,17 @@ from fedprivacy.documents.kinds import read_as
 from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.io.console import Terminal
 from fedprivacy.report import tune
-from scenarios.cli.brief import ASSUMPTIONS
+from fedprivacy.scenario.tune.grid import words_of
+from scenarios.cli.brief import cost_of, show_brief
 
 
 def show_tune(document: Mapping[str, Any], verbose: bool = False) -> None:
-    """Prints the choice, its cost beside the naive one for each observer, and every guarantee."""
-    console, plain = Terminal(), Terminal(soft_wrap=True)
+    """Prints the choice in at most six lines; `verbose`: the table of its cost, and every guarantee."""
     result = read_as(TuneDocument, document)
+    if not verbose:
+        _show_brief(document, result)
+        return
+    console, plain = Terminal(), Terminal(soft_wrap=True)
     plain.print(f"{result.name}: {tune.summary(result)}")
     table = Table(title=tune.caption(result), title_justify="left")
     for number, name in enumerate(tune.HEAD):
@@ -25,12 +29,20 @@ def show_tune(document: Mapping[str, Any], verbose: bool = False) -> None:
     for row in tune.rows(result):
         table.add_row(*row)
     console.print(table)
-    if not verbose:
-        plain.print(ASSUMPTIONS)
-    for guarantee in result.privacy.guarantees if verbose else ():
+    for guarantee in result.privacy.guarantees:
         plain.print(f"- {guarantee.words}")
-    for guarantee in result.naive.guarantees if verbose else ():
+    for guarantee in result.naive.guarantees:
         plain.print(f"- naive: {guarantee.words}")
-    performance = document["performance"]
-    plain.print(f"{performance['seconds']:.1f} s, {performance['peak_memory_mb']:.0f} MB")
+    plain.print(cost_of(document))
     plain.print(f"report: {document['path']}/report.html")
+
+
+def _show_brief(document: Mapping[str, Any], result: TuneDocument) -> None:
+    """Prints the chosen settings, and beside each epsilon the one of releasing every candidate."""
+    choice = result.choice
+    text = tune.summary(result).removesuffix(".")
+    if choice.candidate is not None:
+        accuracy = "" if choice.accuracy is None else f", accuracy {choice.accuracy:.3f}"
+        text = f"chose {words_of(choice.settings)} of {len(result.candidates):,} candidates{accuracy}"
+    costs = {row[0]: f"all candidates released: {row[2]}" for row in tune.rows(result)}
+    show_brief(document, text, [*result.privacy.guarantees], costs)

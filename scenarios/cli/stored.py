@@ -85,6 +85,7 @@ def show(run: Stored, verbose: Verbose = False, json_: Json = False, operator: O
 def diff(
     first: Stored,
     second: Annotated[Path, typer.Argument(metavar="RUN", help="Another.", autocompletion=complete_run)],
+    verbose: Verbose = False,
     json_: Json = False,
     operator: Operator = False,
 ) -> None:
@@ -92,7 +93,8 @@ def diff(
     from scenarios.cli.display_stored import show_difference
     from scenarios.stored.differences import difference
 
-    print_answer(difference(first, second, operator=operator), json_, show_difference)
+    shown = partial(show_difference, verbose=verbose)
+    print_answer(difference(first, second, operator=operator), json_, shown)
 
 
 def tag(

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from fedprivacy.io.waiting import waiting
 from scenarios.cli.options import RUNS, Again, AllowCode, OptionalSource, Out, Seed, Set, Verbose
 from scenarios.cli.output import Json, Operator, check_operator, print_result, show_result
-from scenarios.cli.waiting import waiting
 
 
 def tune(

@@ -83,4 +83,4 @@ def show(document: Mapping[str, Any]) -> None:
         print(f"{failed} of {len(checks)} checks failed. The fix follows each of them.")
     else:
         warnings = f", with {warned} warning{'' if warned == 1 else 's'}" if warned else ""
-        print(f"This machine is able to run fedprivacy{warnings}.")
+        print(f"fedprivacy can run on this machine{warnings}.")

@@ -75,7 +75,7 @@ def torch() -> Iterator[Check]:
             "torch", FAILURE, f"{result['version']} multiplies wrongly: {result['product']}", again(needed)
         )
     else:
-        yield Check("torch", OK, f"{result['version']}, a product is right")
+        yield Check("torch", OK, f"{result['version']}, a matrix product is correct")
         built = f"built for CUDA {result['built']}" if result["built"] else "built for the CPU alone"
         gpu = f"CUDA: {result['cuda']}" if result["cuda"] else f"no CUDA device ({built}): runs use the CPU"
         yield Check("gpu", OK, gpu)
@@ -103,7 +103,7 @@ def flower() -> Iterator[Check]:
         remedy = f"pip install 'flwr{needed.range}', or adapt scenarios/engines/flower_internals.py."
         yield Check("flwr internals", FAILURE, f"not what they were: {what}", remedy)
     else:
-        yield Check("flwr internals", OK, "all that the engines use is as it was")
+        yield Check("flwr internals", OK, "the engines find every internal that they use")
 
 
 def ray() -> Iterator[Check]:
@@ -130,7 +130,7 @@ def clashes() -> Iterator[Check]:
             wrong = True
             yield check
     if not wrong:
-        yield Check("names", OK, f"{', '.join(NAMES)} are ours alone")
+        yield Check("names", OK, f"no other package is named {', '.join(NAMES)}")
 
 
 def _of(name: str, owners: Mapping[str, list[str]]) -> Iterator[Check]:

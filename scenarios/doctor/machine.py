@@ -117,7 +117,7 @@ def fork() -> Iterator[Check]:
         yield Check("fork", FAILURE, f"a process cannot be forked: {error}", "Raise the limit: ulimit -u.")
         return
     if right:
-        yield Check("fork", OK, "works, with memory that both sides see")
+        yield Check("fork", OK, "works, with shared memory")
     else:
         yield Check("fork", FAILURE, "processes do not see memory together", "Run with --workers 1.")
 

@@ -124,7 +124,7 @@ def installation() -> Iterator[Check]:
         )
         yield Check(name, FAILURE, what, f"Install it again: {install()}")
     elif where.resolve() != ROOT.resolve():
-        what = f"the code runs from {ROOT}, what is installed is {where}"
+        what = f"the code runs from {ROOT}, but {where} is installed"
         yield Check(name, WARNING, what, f"If that is not meant: unset PYTHONPATH, or {install()}")
     else:
         yield Check(name, OK, f"version {__version__}, {where}")

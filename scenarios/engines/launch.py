@@ -135,7 +135,7 @@ def check_workers(workers: int | None) -> int:
     """
     if workers is not None and not 1 <= workers <= MOST_WORKERS:
         raise InputError(
-            f"--workers {workers}: must be from 1 to {MOST_WORKERS}; leave it out for one a core."
+            f"--workers {workers}: must be from 1 to {MOST_WORKERS}. Leave it out for one a core."
         )
     return workers or cores()
 

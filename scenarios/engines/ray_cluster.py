@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedprivacy.errors import InputError, RunError
+from fedprivacy.io.waiting import waiting
 
 # Read when Ray is imported, by its processes too. No statistics are sent to Ray's makers, and num_gpus=0
 # leaves CUDA_VISIBLE_DEVICES alone without a warning about it.
@@ -72,7 +73,7 @@ def cluster(workers: int, gpus_per_worker: float = 0.0, address: str | None = No
         return
     folder = None if address else _folder()
     try:
-        with _signals_restored():
+        with _signals_restored(), waiting("starting Ray" if address is None else f"connecting to {address}"):
             _init(ray, workers, gpus_per_worker, address, folder)
         yield _slots(ray.cluster_resources(), workers, gpus_per_worker)
     finally:

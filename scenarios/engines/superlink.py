@@ -13,6 +13,7 @@ from typing import Any
 from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.log_transfer import Result, new_token
+from fedprivacy.io.waiting import waiting
 from fedprivacy.records.ownership import begin_run
 from fedprivacy.records.run_record import broken_off, heard_of
 from fedprivacy.report import write as write_report
@@ -76,7 +77,9 @@ def run(
             with (
                 deferred()
             ):  # an interrupt between submission and assignment would leave a run that nobody stops
-                following = Following(control, control.submit(make_app(folder), config), token, on_event)
+                with waiting(f"submitting the run to {target.link.address}"):
+                    number = control.submit(make_app(folder), config)
+                following = Following(control, number, token, on_event)
             print(f"Run {following.run} on {target.link.address}", file=sys.stderr)
             result = following.follow()
         except KeyboardInterrupt:

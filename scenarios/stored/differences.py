@@ -213,10 +213,10 @@ def _verdict(first: Guarantee | None, second: Guarantee | None) -> str:
     if None in bounds:
         if bounds == [None, None]:
             return "no guarantee in either"
-        return f"a guarantee in the {'second' if bounds[0] is None else 'first'} alone"
+        return f"only the {'second' if bounds[0] is None else 'first'} has a guarantee"
     terms = [key for key in _TERMS if first[key] != second[key]]
     if terms:
-        return f"not comparable: another {' and '.join(terms)}, so that equal epsilons are not equal promises"
+        return f"not comparable: they differ in {' and '.join(terms)}"
     more = [_alone(first, second), _alone(second, first)]  # assumptions
     if printed(bounds[0]) == printed(bounds[1]):
         return "the same epsilon, under other assumptions" if any(more) else "the same epsilon"

@@ -23,7 +23,7 @@ def of_run(document: StatisticsDocument, cells: Sequence[Protected]) -> Answer:
         document: The run.
         cells: Its guarantees.
     """
-    queries = [(query, *_published(query)) for query in document.queries]
+    queries = [(query, *published(query)) for query in document.queries]
     lines = [
         Entry(f"{cards.brief(q.name)}: {value}", interval) for q, _, value, interval in queries[:RELEASED]
     ]
@@ -109,7 +109,7 @@ def _mean(cell: StatisticsCell, name: str) -> float | None:
     return result.error.mean if result is not None and result.error is not None else None
 
 
-def _published(query: Query) -> tuple[str, str, str]:
+def published(query: Query) -> tuple[str, str, str]:
     """The label of a query's first or largest number, the number, and its interval."""
     if query.kind in answers.CHOICES or isinstance(query.estimate, str):
         return "chosen", cards.brief(figures.chosen(query.kind, query.estimate)), ""

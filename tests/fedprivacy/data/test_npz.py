@@ -152,7 +152,7 @@ def test_whole_labels_with_a_point_are_labels(tmp_path: Path) -> None:
 
 def test_what_is_no_npz_file(tmp_path: Path) -> None:
     path = tmp_path / "d.npz"
-    assert complaints(str(path)) == ["no such file. The path is seen from the folder where the command runs."]
+    assert complaints(str(path)) == ["no such file. Give its path from the folder where the command runs."]
     assert complaints(str(tmp_path)) == ["a folder, not a file. Name the .npz file in it."]
     for content, begin in (
         (b"", "an empty file, not .npz. "),

@@ -138,7 +138,7 @@ def test_equal_epsilon_is_said_to_be_no_equal_promise_for_other_units_and_other_
         assert "of central about replacing one client" in caution
         assert "of local about" in caution
         assert caution in worded(other).text("main").replace("\N{NO-BREAK SPACE}", " ")
-        show_replay(other)
+        show_replay(other, verbose=True)
         told = " ".join(capsys.readouterr().out.split())
         assert caution in told
         assert WEAK in told
@@ -277,7 +277,7 @@ def test_a_damaged_arm_is_refused_in_words(armed, change: dict[str, Any], messag
 
 
 def test_the_terminal_shows_each_arm_and_the_finding(armed, capsys: pytest.CaptureFixture[str]) -> None:
-    show_replay(armed)
+    show_replay(armed, verbose=True)
     told = " ".join(capsys.readouterr().out.split())
     assert "Against the server: with an epsilon of 20 or less guaranteed for unit client" in told
     assert WEAK in told
@@ -285,6 +285,19 @@ def test_the_terminal_shows_each_arm_and_the_finding(armed, capsys: pytest.Captu
     assert "left out: listening-aside in central" in told
     assert "0.970" in told
     assert "delta 1e-5, unit client, adjacency replace-one" in told
+
+
+def test_the_terminal_is_brief_about_arms(armed, capsys: pytest.CaptureFixture[str]) -> None:
+    show_replay(armed)
+    result, *lines = capsys.readouterr().out.splitlines()
+    assert result.startswith(f"{armed['name']}: ")
+    assert [line.partition(":")[0] for line in lines] == [
+        "server", "participant", "outsider", "Each epsilon", "report"
+    ]  # fmt: skip
+    assert "by each client's own noise" in lines[0]
+    assert "by the server's noise" not in lines[0]
+    assert "or no guarantee (" in lines[0]
+    assert "by the server's noise" in lines[2]
 
 
 def test_examples_in_docstrings_are_true() -> None:

@@ -363,9 +363,9 @@ def test_the_terminal_shows_each_epsilon_the_finding_and_the_verdict(
     plain, capsys: pytest.CaptureFixture[str]
 ) -> None:
     verdict = {"words": "All attacks stay under their bounds.", "refuted": [], "checks": 27}
-    show_replay(plain["clipped"])
+    show_replay(plain["clipped"], verbose=True)
     assert CLIPPING in " ".join(capsys.readouterr().out.split())
-    show_replay({**plain["local"], "verdict": verdict})
+    show_replay({**plain["local"], "verdict": verdict}, verbose=True)
     lines = capsys.readouterr().out.splitlines()
     for level in ("at epsilon 1", "at epsilon 8", "at epsilon 64", "without privacy"):
         assert sum(level in line and "│" in line for line in lines) == 2  # once for each seat

@@ -392,3 +392,22 @@ def test_the_terminal_shows_figures_findings_guarantees_and_where_the_report_is(
     assert isinstance(result, ReplayDocument)
     assert all(finding.sentence(own) in lines for own in result.seats.values())
     assert lines[-1] == f"report: {document['path']}/report.html"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_terminal_is_brief_about_attacks(
+    documents, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = copy.deepcopy(documents[name])
+    show_replay(document)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 6
+    for attack in document["attacks"]:
+        [line] = [line for line in lines if line.startswith(f"{attack['seat']}: ")]
+        assert ("epsilon = " in line) is (attack["guarantee"]["epsilon"] is not None)
+    document["attacks"][0]["targets_lost"] = 3
+    document["verdict"] = {"words": "REFUTED: a bound.", "refuted": ["a figure"], "checks": 4}
+    show_replay(document)
+    result, *others = capsys.readouterr().out.splitlines()
+    assert "; REFUTED: a bound; 3 targets were lost" in result
+    assert others == lines[1:]

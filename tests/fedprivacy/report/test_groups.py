@@ -108,10 +108,10 @@ def test_a_run_shows_its_groups_with_intervals_and_names_the_worst() -> None:
 
 def test_the_line_of_a_terminal() -> None:
     said = "Served worst: age 40 and above, 62.0 % of 61 records, 28.0 points below the best group."
-    assert groups.worst_group(run(groups=columns())) == said
-    assert groups.worst_group(run()) is None
+    assert groups.worst_group(RunDocument.model_validate(run(groups=columns()))) == said
+    assert groups.worst_group(RunDocument.model_validate(run())) is None
     even = [{"column": "sex", "edges": [], "groups": [group("f", 0.9), group("m", 0.9)]}]
-    assert groups.worst_group(run(groups=even)) is None
+    assert groups.worst_group(RunDocument.model_validate(run(groups=even))) is None
 
 
 def test_the_worst_tenth_of_users_stands_beside_what_chance_would_make_of_it() -> None:

@@ -88,7 +88,7 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
         'path = "e.npz"',
         [
             'my.toml:4: data.path = "e.npz": no such file. '
-            "The path is seen from the folder where the command runs."
+            "Give its path from the folder where the command runs."
         ],
     ),
     "a misspelt column": (

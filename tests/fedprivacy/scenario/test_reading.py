@@ -379,7 +379,7 @@ ONE_MISTAKE = {
     "missing server": (
         '[server]\nrounds = 10\noptimizer = "adam"\n',
         "",
-        ["my.toml: server: the section is missing. Add [server]. Add rounds = 100. The number of rounds."],
+        ["my.toml: server: the section is missing. Add [server] with rounds = 100. The number of rounds."],
     ),
     "epsilon of zero": (
         "epsilon = 2.0",
@@ -826,9 +826,9 @@ class TestOverrides:
             "name.first=x",
             "evaluation={every = 0}",
         ) == [
-            "--set nonsense: not of the form key=value. For instance --set server.rounds=10.",
-            "--set =3: not of the form key=value. For instance --set server.rounds=10.",
-            "--set a b=3: not of the form key=value. For instance --set server.rounds=10.",
+            "--set nonsense: not of the form key=value. Write, for instance, --set server.rounds=10.",
+            "--set =3: not of the form key=value. Write, for instance, --set server.rounds=10.",
+            "--set a b=3: not of the form key=value. Write, for instance, --set server.rounds=10.",
             "--set name.first=x: leads through a key that is not a section.",
             '--set server.rounds=ten: "ten" is text, a whole number is needed. The number of rounds.',
             "--set privacy.epsilom=1: unknown key. Did you mean epsilon?",

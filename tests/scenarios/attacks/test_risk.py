@@ -150,7 +150,7 @@ def test_a_run_without_such_an_attack_is_told_what_to_play(played, tmp_path) -> 
     (tmp_path / "run.json").write_text(json.dumps({"schema": 1, "kind": "run"}))
     assert "a run, and who is exposed is found by attacks" in fedprivacy("risk", str(tmp_path)).stderr
     for args, said in (
-        (("risk", str(tmp_path / "nowhere")), "Is this a run directory?"),
+        (("risk", str(tmp_path / "nowhere")), "Name a run directory"),
         (("risk", played["path"], "--attack", "by-threshold"), "These do: by-reference, offline"),
         (("risk", played["path"], "--most", "0"), "--most"),
     ):

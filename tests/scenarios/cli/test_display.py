@@ -52,7 +52,7 @@ def test_a_cell_of_a_comparison_takes_one_line_where_there_is_room(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    show_comparison(comparison())
+    show_comparison(comparison(), verbose=True)
     assert "│ local, sign-bits │ 0.25    │" in capsys.readouterr().out
 
 
@@ -66,8 +66,8 @@ def test_cells_of_several_units_are_distinguished_and_the_caution_says_what_diff
         cell["unit"] = unit
     show_comparison(document)
     shown = capsys.readouterr().out
-    assert re.search(r"central, .*\n│ example ", shown)
-    assert re.search(r"local, .*\n│ client, .*\n│ sign-bits ", shown)
+    assert re.search(r"\ncentral, example +80.0 ±10.0", shown)
+    assert re.search(r"\nlocal, client, sign-bits +80.0 ±10.0", shown)
     assert "unit example or client, adjacency" in shown
     assert "unit example protects one record, unit client all records of a client" in shown
 
@@ -124,7 +124,7 @@ def column(shown: str, at: int) -> str:
 def test_a_comparison_of_statistics_names_mechanisms_and_queries_whole(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show_statistics_comparison(comparison_of_statistics())
+    show_statistics_comparison(comparison_of_statistics(), verbose=True)
     shown = capsys.readouterr().out
     assert "…" not in shown
     names = ("exact", "local, k-ary-randomized-response", "central, noisy-max")
@@ -142,16 +142,44 @@ def test_a_comparison_of_statistics_says_where_not_all_was_reported(
     assert capsys.readouterr().out.count("(62.5 % released)") == 3
 
 
+def test_a_comparison_has_its_arms_down_and_its_epsilons_across(capsys: pytest.CaptureFixture[str]) -> None:
+    document = comparison()
+    for cell, epsilon in zip(document["cells"], (0.25, 0.25, 4.0), strict=True):
+        cell["epsilon"] = epsilon
+    bare = {**document["cells"][0], "trust": "none", "epsilon": None, "noise": None}
+    show_comparison({**document, "cells": [*document["cells"], bare]})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "Accuracy in %, ± 95 % interval; no noise 80.0 ±10.0"
+    assert [line.split() for line in lines[2:6]] == [
+        ["epsilon", "0.25", "4"],
+        ["central", "80.0", "±10.0"],
+        ["local,", "sign-bits", "80.0", "±10.0"],
+        ["local,", "auto", "80.0", "±10.0"],
+    ]
+    assert lines[5].index("80.0") > lines[4].index("80.0")
+    assert any(line.startswith("Epsilon at delta = 1e-05, unit client, adjacency") for line in lines)
+    show_statistics_comparison(comparison_of_statistics())
+    assert [line.split() for line in capsys.readouterr().out.splitlines()[3:7]] == [
+        ["married-by-education;", "without", "noise", "0.012", "±0.0021"],
+        ["epsilon", "0.25"],
+        ["local", "0.012", "±0.0021"],
+        ["central", "0.012", "±0.0021"],
+    ]
+
+
 def test_the_finding_comes_first_and_a_long_table_is_cut_with_its_remainder_counted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for document, show in (
         (comparison(), show_comparison), (comparison_of_statistics(), show_statistics_comparison),
     ):  # fmt: skip
-        document["cells"] *= 11
+        [*bare, cell] = document["cells"][-2:]
+        document["cells"] = [*bare, *({**cell, "asked": f"mechanism-{number}"} for number in range(32))]
         show(document)
         shown = capsys.readouterr().out
         assert shown.startswith("Found.")
         assert "23 more rows: --verbose, the page, or --json" in shown
+        assert "mechanism-8" in shown
+        assert "mechanism-9" not in shown
         show(document, verbose=True)
         assert "more rows" not in capsys.readouterr().out

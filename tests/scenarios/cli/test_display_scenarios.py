@@ -22,6 +22,19 @@ def test_a_scenario_takes_one_line_and_its_name_is_never_cut(
     assert [line for line in lines if line in GROUPS] == list(GROUPS)
 
 
+def test_no_two_scenarios_read_alike_nor_is_one_cut_in_a_terminal_of_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    entries = [describe(name, file) for name, file in ready().items()]
+    show_scenarios({"scenarios": entries})
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    purposes = [entry["purpose"].removesuffix(".") for entry in entries]
+    assert all(f"  {purpose}\n" in shown for purpose in purposes)
+    assert len(set(purposes)) == len(purposes)
+
+
 def test_one_scenario_is_described_with_the_whole_path_of_missing_data(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

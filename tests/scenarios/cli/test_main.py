@@ -169,7 +169,7 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["replay", "x", "--resume", "y"], "or --resume DIR to resume one"),
         (["replay", "--resume", "nowhere"], "nowhere: not a run directory"),
         (["replay", "--resume", "x", "--attack", "y"], "Leave out --set, --attack, --seed and --out"),
-        (["report", "nowhere"], "Is this a run directory?"),
+        (["report", "nowhere"], "Name a run directory: `fedprivacy list` lists them."),
         (["compare", "digits", "--workers", "0"], "workers"),
         (["budget", "gaussian"], "--epsilon, --noise-multiplier: give exactly one"),
         (["budget", "gaussian", "--epsilon", "-1"], "--epsilon -1.0: must be above 0"),
@@ -335,13 +335,14 @@ def test_the_terminal_and_the_report_say_the_same_finding(small: Path, tmp_path:
     assert document["finding"] in done.stdout
     assert document["finding"] in page
     for cell in document["cells"]:
-        assert f"{cell['accuracy']['mean']:.3f}" in done.stdout
+        assert f"{100 * cell['accuracy']['mean']:.1f}" in done.stdout
 
 
 def test_the_terminal_shows_each_local_mechanism_and_the_one_that_ran(small: Path, tmp_path: Path) -> None:
     small.write_text(small.read_text().replace("noise_multiplier = 2.0", "epsilon = 2.0"))
     only = "compare={trusts=['local'], epsilons=[8.0], seeds=[1], mechanisms=['auto', 'gaussian']}"
-    done = fedprivacy("compare", str(small), "--out", str(tmp_path / "runs"), "--workers", "1", "--set", only)
+    options = ("--out", str(tmp_path / "runs"), "--workers", "1", "--set", only, "--verbose")
+    done = fedprivacy("compare", str(small), *options)
     (path,) = (tmp_path / "runs").iterdir()
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines()]
     shown = {row[0]: row[4] for row in rows if row and row[0].startswith("local")}

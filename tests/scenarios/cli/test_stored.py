@@ -176,9 +176,18 @@ def test_a_difference_lists_the_assumptions_that_differ(capsys: pytest.CaptureFi
     stated = {"stated": ["a", "b"], "verdict": "v", "assumptions": [["one of the first"], []]}
     cell = {"cell": {"trust": "central", "epsilon": 2.0}, "results": {"accuracy": [0.5, None]}}
     cells = [{**cell, "guarantees": {"outsider": stated}}]
-    show_difference(
-        {"names": ["x", "y"], "settings": {}, "results": {}, "guarantees": {"server": stated}, "cells": cells}
-    )
+    document = {
+        "names": ["x", "y"],
+        "settings": {},
+        "results": {},
+        "guarantees": {"server": stated},
+        "cells": cells,
+    }
+    show_difference(document)
+    text = capsys.readouterr().out
+    assert "one of the first" not in text
+    assert text.count("assumptions differ: --verbose") == 2
+    show_difference(document, verbose=True)
     text = capsys.readouterr().out
     assert text.count("one of the first") == 2
     assert "trust central, epsilon 2.0" in text

@@ -299,7 +299,7 @@ def test_the_grid_of_defences_is_played_and_heuristics_have_no_epsilon(tmp_path:
     for printed in ("As printed in the lectures", "80.1 %", "67.6 %", "51.6 %"):
         assert printed in page
     assert "92.2 %" in operator  # of accuracy in training
-    show_replay(document)
+    show_replay(document, verbose=True)
     shown = capsys.readouterr().out
     rows = [
         line for line in shown.splitlines() if any(line.lstrip("│ ").startswith(f"{h},") for h in HEURISTICS)

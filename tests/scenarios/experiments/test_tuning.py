@@ -384,6 +384,15 @@ def test_the_command_says_what_it_cost(tmp_path: Path, capsys: pytest.CaptureFix
         "only the best try is shown",
     ):
         assert part in said
+    [folder] = (tmp_path / "out").iterdir()
+    app(["show", str(folder)], standalone_mode=False)
+    result, server, participant, outsider, terms, last = capsys.readouterr().out.splitlines()
+    assert ": chose " in result
+    assert "no guarantee" in server
+    assert "no guarantee (is sent the models of all tries); all candidates released: " in participant
+    assert outsider.startswith("outsider: epsilon = ")
+    assert "delta = 1e-05, unit client, add-remove" in terms
+    assert last == f"report: {folder}/report.html"
     with pytest.raises(InputError, match="fedprivacy tune"):
         app(["run", str(file), "--out", str(tmp_path)], standalone_mode=False)
     with pytest.raises(InputError, match=r"has no \[tune\]"):

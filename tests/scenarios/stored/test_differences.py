@@ -49,7 +49,7 @@ def test_an_epsilon_of_another_unit_is_not_compared(
     stated = guarantee(stored["plain"])
     other = {**stated, **changes, "epsilon": epsilon or stated["epsilon"]}
     for pair in ((stated, other), (other, stated)):
-        assert _verdict(*pair).startswith(f"not comparable: another {' and '.join(changes)}")
+        assert _verdict(*pair).startswith(f"not comparable: they differ in {' and '.join(changes)}")
 
 
 def guarantee(path: Path) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def test_surveys_are_compared_query_by_query(stored: dict[str, Path]) -> None:
 
 
 def test_results_without_a_guarantee(stored: dict[str, Path]) -> None:
-    assert verdict(stored, "plain", "none") == "a guarantee in the first alone"
+    assert verdict(stored, "plain", "none") == "only the first has a guarantee"
     assert verdict(stored, "none", "none") == "no guarantee in either"
     assert verdict(stored, "plain", "weaker", "server") == "no guarantee in either"
     assert "each of its cells" in verdict(stored, "plain", "compare")
