@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
 from attack_documents import BARE, GAME, PRIVATE
 from chromium import NAMES, Browser
 from each_kind import documents_of_each_kind
