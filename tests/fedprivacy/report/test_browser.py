@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from chromium import Browser
 from each_kind import KINDS
-from shown import LOOKS, WIDE, check_shown, open_by_keyboard
+from shown import LOOKS, PHONE, WIDE, check_shown, open_by_keyboard
 from test_index import row
 from test_report import run_document
 
@@ -18,6 +18,7 @@ from fedprivacy.report.index import write
 
 FIRST_SCREEN = 800  # pixels: what a window of 1280 x 800 shows at first
 LONGEST = 6000  # pixels of a page before anything is opened
+ROW = 200  # pixels of a row with a long name and many tags, on a phone too
 STOPPED = {"early": 12, "at once": 0}  # completed rounds
 OPERATED = ("run-central", "replay-bare")
 
@@ -59,4 +60,8 @@ def test_a_run_that_stopped(browser: Browser, rounds: int, tmp_path: Path) -> No
 def test_an_index_of_stored_results(browser: Browser, tmp_path: Path) -> None:
     names = ("a", "LongNameWithoutAnySpace" * 8, "unfinished")
     rows = [row(name, tags=["first", "kept for the talk"] * 4, path=str(tmp_path / name)) for name in names]
-    check_page(browser, write(tmp_path, rows), pictures=False)
+    path = write(tmp_path, rows)
+    check_page(browser, path, pictures=False)
+    browser.open(path, PHONE.width)
+    heights = browser.evaluate("[...document.querySelectorAll('tr')].map(e => e.offsetHeight)")
+    assert max(heights) <= ROW
