@@ -1065,6 +1065,17 @@ def test_the_page_shows_in_a_real_browser(
 
 
 @pytest.mark.slow
+def test_long_words_and_sixteen_epsilons_fit_the_paper(browser: Any, tmp_path: Path) -> None:
+    document = crowded()
+    for each in document["cells"]:
+        each["per_class"] = (
+            each["per_class"][:1] if each["trust"] == "local" and each["epsilon"] < 0.3 else None
+        )
+    document["cells"][32]["per_class"][0]["label"] = document["name"]
+    check_shown(browser, report.write(document, tmp_path), [PRINT])
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_lines_are_drawn_in_the_colours_of_the_page(
     compared: Page, browser: Any, dark: bool, tmp_path: Path
