@@ -5,7 +5,6 @@ report.html is public. operator.html has what only the operator may see, and is 
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -31,7 +30,7 @@ from fedprivacy.io.atomic import FAILURES, replace_file
 from fedprivacy.io.escape import printable
 from fedprivacy.report import audit, compare, downloads, run, tune, words
 from fedprivacy.report.attacks import run as run_attacks
-from fedprivacy.report.blocks import Entry, Page, Section, Text, Value
+from fedprivacy.report.blocks import Page, Section, Text
 from fedprivacy.report.estimates import page as estimates
 from fedprivacy.report.files import OPERATOR, PUBLIC
 from fedprivacy.report.operator_only import PARTS, operator_section
@@ -41,7 +40,6 @@ from fedprivacy.report.statistics import run as run_statistics
 __all__ = ["OPERATOR", "PUBLIC", "is_written", "render", "write"]
 
 _HERE = Path(__file__).parent
-LONG = 30  # characters of a word, from where on it may be broken
 
 
 # Kind of document -> its page, from the document and whether its record has an error and a command.
@@ -165,14 +163,6 @@ def html(page: Page, operator: Section | None) -> str:
     return printable(template.render(page=page, operator=operator, new_id=new_id))
 
 
-def _unbroken(value: Value) -> bool:
-    """Whether a cell has a word that is too long for its column, such as a digest."""
-    texts = (
-        (value.text, value.note) if isinstance(value, Entry) else [value] if isinstance(value, str) else value
-    )
-    return any(len(word) > LONG for text in texts for word in re.split(r"[\s-]+", text))
-
-
 @cache
 def environment() -> Environment:
     """The templates of this room, which escape every text."""
@@ -184,6 +174,5 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["links"] = downloads.links
-    environment.tests["unbroken"] = _unbroken
     environment.globals["css"] = Markup((_HERE / "page.css").read_text(encoding="utf-8"))
     return environment
