@@ -1,4 +1,4 @@
-"""Rendered pages taken apart, hostile documents, and what is measured in a browser."""
+"""Rendered pages taken apart, and hostile documents."""
 
 from __future__ import annotations
 
@@ -27,30 +27,6 @@ def poisoned(value: Any, keep: tuple[str, ...] = ("kind", "trust", "observer")) 
     if isinstance(value, list):
         return [poisoned(entry) for entry in value]
     return value + HOSTILE if isinstance(value, str) else value
-
-
-# Windows of (width, dark): each page in two that share nothing, one page of each kind in all.
-OPPOSITE = ((1280, False), (390, True))
-LOOKS = (*OPPOSITE, (1280, True), (390, False))
-OPENED = "document.querySelectorAll('details').forEach(folded => { folded.open = true; })"
-MEASURE = """(() => {
-const box = e => e.getBoundingClientRect();
-const drawn = [...document.querySelectorAll("svg")].filter(e => box(e).width > 0);
-const cut = drawn.flatMap(e => [...e.querySelectorAll("text")].filter(t => box(t).width > 0 && (box(t).right > box(e).right + 1
-  || box(t).left < box(e).left - 1 || box(t).bottom > box(e).bottom + 1)).map(t => t.textContent));
-const parts = color => color.match(/[\\d.]+/g).map(Number);
-const light = color => { const [r, g, b] = parts(color).map(p => p / 255)
-  .map(p => p <= 0.04045 ? p / 12.92 : ((p + 0.055) / 1.055) ** 2.4); return 0.2126*r + 0.7152*g + 0.0722*b; };
-const paper = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
-  if (!/, 0\\)$|transparent/.test(c)) return c; } return "rgb(255, 255, 255)"; };
-const faint = [...document.querySelectorAll("main *")].filter(e => box(e).width > 0 && [...e.childNodes]
-  .some(n => n.nodeType === 3 && n.data.trim())).filter(e => { const style = getComputedStyle(e);
-  const [low, high] = [light(e.closest("svg") ? style.fill : style.color), light(paper(e))].sort((a, b) => a - b);
-  return (high + 0.05) / (low + 0.05) < 4.5; }).map(e => e.textContent);
-return {cut, faint, sizes: drawn.map(e => [box(e).width, box(e).height]),
-  dark: light(paper(document.querySelector("main"))) < 0.2, wide: document.documentElement.scrollWidth,
-  figures: document.querySelectorAll("figure").length};
-})()"""
 
 
 class Page(HTMLParser):
@@ -139,29 +115,6 @@ def _undrawn(blocks: Sequence[Block | Details]) -> list[Any]:
         return replace(block, blocks=_undrawn(block.blocks)) if isinstance(block, Details) else block
 
     return [undrawn(block) for block in blocks]
-
-
-def check_shown(
-    browser: Any, path: Path, looks: Sequence[tuple[int, bool]] = OPPOSITE, least: float = 50.0
-) -> None:
-    """That a page shows whole, readable and without a word to the console in windows of (width, dark).
-
-    Its pictures are more than `least` pixels wide and high.
-    """
-    for width, dark in looks:
-        browser.open(path, width, dark=dark)
-        browser.evaluate(OPENED)
-        found = browser.evaluate(MEASURE)
-        logged = browser.happened("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
-        assert logged == []
-        requests = browser.happened("Network.requestWillBeSent")
-        assert [one["request"]["url"] for one in requests] == [path.as_uri()]
-        assert len(found["sizes"]) == found["figures"] > 0  # of each the wide one or the narrow one
-        assert min(min(size) for size in found["sizes"]) > least
-        assert found["cut"] == []
-        assert found["faint"] == []  # WCAG AA: text at 4.5 to 1 or more
-        assert found["dark"] is dark
-        assert found["wide"] <= width  # nothing to scroll sideways
 
 
 def saved(page: Page, folder: Path) -> Path:

@@ -10,18 +10,8 @@ from typing import Any
 
 import pytest
 from attack_documents import in_arms, measure
-from pages import (
-    HOSTILE,
-    Page,
-    check_charts,
-    check_epsilons,
-    check_shown,
-    check_whole,
-    poisoned,
-    safe,
-    saved,
-    worded,
-)
+from pages import HOSTILE, Page, check_charts, check_epsilons, check_whole, poisoned, safe, saved, worded
+from shown import check_shown
 
 from fedprivacy import report
 from fedprivacy.documents.kinds import read

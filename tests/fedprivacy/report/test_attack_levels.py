@@ -10,19 +10,8 @@ from typing import Any
 
 import pytest
 from attack_documents import ACCURACY, EPSILONS, UNDRAWN, at_levels, of_seeds, with_clipping
-from pages import (
-    HOSTILE,
-    LOOKS,
-    Page,
-    check_charts,
-    check_epsilons,
-    check_shown,
-    check_whole,
-    poisoned,
-    safe,
-    saved,
-    worded,
-)
+from pages import HOSTILE, Page, check_charts, check_epsilons, check_whole, poisoned, safe, saved, worded
+from shown import LOOKS, check_shown
 
 from fedprivacy import report
 from fedprivacy.documents.attack import Histogram

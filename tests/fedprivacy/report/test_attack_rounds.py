@@ -8,17 +8,8 @@ from typing import Any
 
 import pytest
 from attack_documents import at_levels, over_time
-from pages import (
-    HOSTILE,
-    Page,
-    check_charts,
-    check_epsilons,
-    check_shown,
-    check_whole,
-    poisoned,
-    safe,
-    worded,
-)
+from pages import HOSTILE, Page, check_charts, check_epsilons, check_whole, poisoned, safe, worded
+from shown import check_shown
 
 from fedprivacy import report
 

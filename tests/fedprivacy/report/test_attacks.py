@@ -11,18 +11,8 @@ from typing import Any
 
 import matplotlib as mpl
 import pytest
-from pages import (
-    HOSTILE,
-    LOOKS,
-    MEASURE,
-    Page,
-    check_epsilons,
-    check_shown,
-    check_whole,
-    poisoned,
-    safe,
-    worded,
-)
+from pages import HOSTILE, Page, check_epsilons, check_whole, poisoned, safe, worded
+from shown import PRINT, check_shown
 
 from fedprivacy import report
 from fedprivacy.documents.kinds import read
@@ -353,17 +343,8 @@ def test_another_trust_model_than_the_ledgers_or_no_seat_is_refused(documents, t
 
 
 @pytest.mark.slow
-def test_the_page_shows_in_a_real_browser(documents, browser: Any) -> None:
-    check_shown(browser, stored(documents["bare"]), LOOKS)
-    check_shown(browser, stored(documents["private"]))
-
-
-@pytest.mark.slow
 def test_a_print_is_dark_on_white_without_what_is_for_the_operator(documents, browser: Any) -> None:
-    browser.open(stored(documents["bare"]), 700, dark=True, media="print")
-    found = browser.evaluate(MEASURE)
-    assert (found["dark"], found["faint"]) == (False, [])
-    assert all(width > 600 for width, _ in found["sizes"])
+    check_shown(browser, stored(documents["bare"]), [PRINT])
     printed = browser.evaluate("document.querySelector('main').innerText")
     assert "Every attack in figures" in printed
     assert "For the operator" not in printed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import copy
 import doctest
 import io
@@ -19,8 +18,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pages import HOSTILE, LOOKS, MEASURE, OPPOSITE, Page, check_shown, poisoned, saved, worded
+from pages import HOSTILE, Page, poisoned, saved, worded
 from PIL import Image
+from shown import LOOKS, OPPOSITE, PRINT, check_shown
 
 from fedprivacy import report
 from fedprivacy.documents import redaction
@@ -1065,12 +1065,21 @@ def test_the_page_shows_in_a_real_browser(
 
 
 @pytest.mark.slow
+def test_sixteen_epsilons_fit_the_paper(browser: Any, tmp_path: Path) -> None:
+    document = crowded()
+    document["cells"] = [{**each, "per_class": None} for each in document["cells"]]
+    check_shown(browser, report.write(document, tmp_path), [PRINT])
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_lines_are_drawn_in_the_colours_of_the_page(
     compared: Page, browser: Any, dark: bool, tmp_path: Path
 ) -> None:
     browser.open(saved(compared, tmp_path), 1280, dark=dark)
-    pixels = np.asarray(Image.open(io.BytesIO(browser.screenshot())).convert("RGB")).astype(int)
+    pixels = np.asarray(
+        Image.open(io.BytesIO(browser.do(lambda page: page.screenshot(full_page=True)))).convert("RGB")
+    ).astype(int)
     central = (0x56, 0xB4, 0xE9) if dark else (0x00, 0x72, 0xB2)
     columns = np.flatnonzero((np.abs(pixels - central).sum(axis=2) < 30).any(axis=0))
     assert np.ptp(columns) > 0.4 * 1280
@@ -1080,10 +1089,7 @@ def test_the_lines_are_drawn_in_the_colours_of_the_page(
 def test_a_print_is_dark_on_white_with_the_wide_pictures(
     compared: Page, browser: Any, tmp_path: Path
 ) -> None:
-    browser.open(saved(compared, tmp_path), 700, dark=True, media="print")
-    found = browser.evaluate(MEASURE)
-    assert (found["dark"], found["faint"]) == (False, [])
-    assert all(width > 600 for width, _ in found["sizes"])
+    check_shown(browser, saved(compared, tmp_path), [PRINT], least=200)
     shown = "[...document.querySelectorAll('section')].filter(e => e.checkVisibility()).map(e => e.id)"
     assert browser.evaluate(shown) == [
         "guarantees",
@@ -1100,6 +1106,6 @@ def test_a_print_is_dark_on_white_with_the_wide_pictures(
     assert not any(
         secret in printed for secret in ("fedprivacy compare", "For the operator", "Seeds compared")
     )
-    pdf = base64.b64decode(browser.call("Page.printToPDF")["data"])
+    pdf = browser.do(lambda page: page.pdf())
     assert pdf.startswith(b"%PDF")
     assert 9 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 40  # all that is folded is printed

@@ -11,19 +11,8 @@ from typing import Any
 
 import matplotlib as mpl
 import pytest
-from pages import (
-    HOSTILE,
-    LOOKS,
-    MEASURE,
-    OPPOSITE,
-    Page,
-    check_charts,
-    check_shown,
-    check_whole,
-    poisoned,
-    safe,
-    worded,
-)
+from pages import HOSTILE, Page, check_charts, check_whole, poisoned, safe, worded
+from shown import LOOKS, OPPOSITE, PRINT, check_shown
 
 from fedprivacy import report
 from fedprivacy.errors import InputError
@@ -488,10 +477,7 @@ def test_the_page_shows_in_a_real_browser(documents, browser: Any, name: str) ->
 def test_a_print_is_dark_on_white_without_what_is_for_the_operator(
     documents, browser: Any, name: str
 ) -> None:
-    browser.open(Path(documents[name]["path"]) / "report.html", 700, dark=True, media="print")
-    found = browser.evaluate(MEASURE)
-    assert (found["dark"], found["faint"]) == (False, [])
-    assert all(width > 600 for width, _ in found["sizes"])
+    check_shown(browser, Path(documents[name]["path"]) / "report.html", [PRINT])
     printed = browser.evaluate("document.querySelector('main').innerText")
     assert "Who is protected from whom" in printed
     assert "For the operator" not in printed

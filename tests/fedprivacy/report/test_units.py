@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import Page, check_shown, check_whole, poisoned, safe, saved, worded
+from pages import Page, check_whole, poisoned, safe, saved, worded
+from shown import check_shown
 
 from fedprivacy import report
 from fedprivacy.accounting.composition import group
