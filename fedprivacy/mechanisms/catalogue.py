@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import dp_accounting
+from dp_accounting import dp_event as dp
 
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
@@ -22,9 +22,9 @@ class ClipOnly:
     name: ClassVar[str] = "clip-only"
     title: ClassVar[str] = "clipping alone"
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """A release without any guarantee."""
-        return dp_accounting.NonPrivateDpEvent()
+        return dp.NonPrivateDpEvent()
 
 
 # The server adds Gaussian noise, or on encoded updates Student t.

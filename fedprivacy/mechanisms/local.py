@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 if TYPE_CHECKING:
-    import dp_accounting
     import numpy as np
+    from dp_accounting import dp_event as dp
     from numpy.typing import NDArray
 
 # Name -> the module below `fedprivacy.mechanisms` and the class. Of equal errors the first is chosen.
@@ -54,7 +54,7 @@ class LocalMechanism(Protocol):
     def with_noise(self, noise: float, /) -> Self:
         """The same mechanism at another amount of noise; more is more private."""
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of one message, as the accountant reads it."""
 
     def error(self, dimension: int) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, get_origin, get_type_hints
 
-import dp_accounting
+from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.calibration import noise_multiplier as least_noise
 from fedprivacy.accounting.epsilon import Accounted
@@ -202,7 +202,7 @@ class Plan:
         inside = self.trust == "local" and self.unit == "example"
         return self.mechanism if inside and isinstance(self.mechanism, Gaussian) else None
 
-    def release_event(self) -> dp_accounting.DpEvent:
+    def release_event(self) -> dp.DpEvent:
         """The event of one release.
 
         Central: the noisy sum of a sampled cohort, for an observer that does not see the cohort. With noise
@@ -212,7 +212,7 @@ class Plan:
         since all records of a client are in or out of it together.
         """
         if self.trust == "none" or self.mechanism is None:
-            return dp_accounting.NonPrivateDpEvent()
+            return dp.NonPrivateDpEvent()
         if self.batches is not None:
             # At a batch size, the smallest client's records are drawn most often and cost most.
             return self.batches.event(self.mechanism.event(), self.least_records or 1)
@@ -220,9 +220,9 @@ class Plan:
             return self.mechanism.event()
         return self.sampler.event(self.mechanism.event(), self.population)
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of the whole run: all rounds, or all answers that a client may give."""
-        return dp_accounting.SelfComposedDpEvent(self.release_event(), self.answers)
+        return dp.SelfComposedDpEvent(self.release_event(), self.answers)
 
     @property
     def answers(self) -> int:
@@ -243,7 +243,7 @@ class Plan:
             raise InputError("only a plan with noise and a delta can be calibrated")
         mechanism = self.mechanism
 
-        def make_event(multiplier: float) -> dp_accounting.DpEvent:
+        def make_event(multiplier: float) -> dp.DpEvent:
             return dataclasses.replace(self, mechanism=mechanism.with_noise(multiplier)).event()
 
         if isinstance(mechanism, PureMechanism):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from fedprivacy.data.groups import Grouping
 from fedprivacy.documents.quality import (
@@ -73,7 +73,7 @@ def by_group(grouping: Grouping, y: NDArray[np.int64], predictions: Predictions)
         if records == 0:
             groups.append(GroupAccuracy.new(group=label, records=0, few=True).to_json())
             continue
-        ends = binomtest(hits, records).proportion_ci(0.95, method="wilson")
+        ends = scipy.stats.binomtest(hits, records).proportion_ci(0.95, method="wilson")
         accuracy, few = hits / records, records < FEW
         groups.append(
             GroupAccuracy.new(
