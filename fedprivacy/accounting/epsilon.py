@@ -39,6 +39,7 @@ from fedprivacy.accounting.gaussian import all_gaussian, as_if_unsampled, compos
 from fedprivacy.accounting.known_batches import known_batches
 from fedprivacy.accounting.pure import basic_composition, optimal_composition
 from fedprivacy.errors import InputError, UnsupportedEvent
+from fedprivacy.io import side_process
 
 
 @dataclass(frozen=True)
@@ -148,15 +149,11 @@ def _not_private(parts: Composition) -> bool:
 
 # scipy.stats and scipy.signal, on which these two rest, take most of a second to import.
 def _loss_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
-    from fedprivacy.accounting.loss import loss_epsilon
-
-    return loss_epsilon(parts, delta, adjacency)
+    return float(side_process.call("fedprivacy.accounting.loss:loss_epsilon", parts, delta, adjacency))
 
 
 def _renyi_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
-    from fedprivacy.accounting.renyi import renyi_epsilon
-
-    return renyi_epsilon(parts, delta, adjacency)
+    return float(side_process.call("fedprivacy.accounting.renyi:renyi_epsilon", parts, delta, adjacency))
 
 
 ACCOUNTANT: dict[str, Callable[[Composition, float, str], float]] = {
