@@ -12,7 +12,7 @@ import scipy
 CONFIDENCE = 0.95  # of every interval here, two-sided
 TARGETS = "targets"
 SEEDS = "training seeds too"
-_Z = float(scipy.stats.norm.isf((1 - CONFIDENCE) / 2))
+_Z = -float(scipy.special.ndtri((1 - CONFIDENCE) / 2))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from fedprivacy.documents.quality import (
     Quantile,
     UserAccuracies,
 )
-from fedprivacy.models.measures import balanced_accuracy, measures
+from fedprivacy.io import side_process
+from fedprivacy.models.measures import balanced_accuracy
 from fedprivacy.models.prediction import Predictions
 from fedprivacy.population.clients import Population
 from fedprivacy.population.groups import held_out_groups, held_out_users
@@ -43,7 +44,8 @@ def final_evaluation(
         y: The classes of the records that it is evaluated on, shape (records,).
         predictions: Of the final model on them.
     """
-    fields: dict[str, Any] = {"measures": Measures.new(**measures(y, predictions).to_json()).to_json()}
+    measured = side_process.call("fedprivacy.models.measures:measures", y, predictions)
+    fields: dict[str, Any] = {"measures": Measures.new(**measured.to_json()).to_json()}
     if scenario.evaluation.on != "test":
         return fields
     if groups := held_out_groups(scenario.data, scenario.evaluation):
