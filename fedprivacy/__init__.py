@@ -9,6 +9,8 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from fedprivacy.io.deferred import defer
+
 if TYPE_CHECKING:
     from fedprivacy.errors import FedPrivacyError as FedPrivacyError
     from fedprivacy.errors import InputError as InputError
@@ -66,6 +68,9 @@ __all__ = [
 # Without it, on some processors, MKL adds up a product in an order that depends on where in memory it stands,
 # and a client's bits would tell how many others there are. It is read at the first product.
 os.environ.setdefault("MKL_CBWR", "AUTO")
+
+# Its events are in every plan, but its accountants, which import half of scipy, are not always needed.
+defer("dp_accounting")
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,7 @@ from flwr.app import Context, RecordDict
 
 from clients.fleet import Fleet
 from fedprivacy.errors import FedPrivacyError, InputError
+from fedprivacy.io import side_process
 from fedprivacy.io.atomic import sweep_parts
 from fedprivacy.plan.from_scenario import candidates_of
 from fedprivacy.plan.privacy_plan import Plan
@@ -20,8 +21,6 @@ from fedprivacy.population.clients import population
 from fedprivacy.records.ownership import begin_run, take_up_run
 from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import OnRound, RunRecord
-from fedprivacy.report import is_written
-from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
 from fedprivacy.verification.resume import check_plan, plan_to_resume
 from scenarios.engines.launch import EMBEDDED, Engine, Launched, launched
@@ -110,8 +109,8 @@ def resume(
     with take_up_run(path) as directory:
         earlier, stored = plan_to_resume(directory)
         if earlier["status"] == "finished":
-            if report and not is_written(path):
-                write_report(earlier, path)
+            if report:
+                _write_missing_report(earlier, path)
             return earlier
         scenario = Scenario.read(path / "scenario.toml")
         fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
@@ -143,6 +142,13 @@ def resume(
             sweep_parts(path)
             sweep_parts(path / "checkpoint")
             return _train(apps, fleet, record, checkpoint, report)
+
+
+def _write_missing_report(document: dict[str, Any], path: Path) -> None:
+    from fedprivacy.report import is_written, write
+
+    if not is_written(path):
+        write(document, path)
 
 
 def _report_damage(damaged: list[Path], checkpoint: Checkpoint | None) -> None:
@@ -179,6 +185,6 @@ def _train(
         ):  # the error that stopped the run is more informative
             document = record.directory.document()
             if report:
-                write_report(document, record.directory.path)
+                side_process.call("fedprivacy.report:write", document, record.directory.path)
                 print_charge(document)
     return document

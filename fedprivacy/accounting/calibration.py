@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import dp_accounting as dp
+from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting import epsilon as accounting
 from fedprivacy.accounting.events import MAX_NOISE, MIN_NOISE
@@ -51,12 +51,15 @@ def noise_multiplier(
 
     low, high = _bracket(lambda log_noise: spend(log_noise).epsilon, epsilon)
     exact = spend(high).accountant in ("analytic Gaussian", "optimal composition")
-    root = dp.calibrate_dp_mechanism(
+    # scipy.optimize, which these need, takes a moment to import.
+    from dp_accounting.mechanism_calibration import ExplicitBracketInterval, calibrate_dp_mechanism
+
+    root = calibrate_dp_mechanism(
         lambda: _EventAccountant(adjacency),
         lambda log_noise: make_event(math.exp(log_noise)),
         epsilon,
         delta,
-        dp.ExplicitBracketInterval(low, high),
+        ExplicitBracketInterval(low, high),
         tol=_EXACT_TOLERANCE if exact else _TOLERANCE,
     )
     return math.exp(root)

@@ -28,14 +28,18 @@ from functools import lru_cache
 
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.encoded import MOST_COORDINATES, EncodedStudentDpEvent, lost_to_rounding
+from fedprivacy.accounting.encoded import (
+    FFT_ERROR,
+    MOST_COORDINATES,
+    EncodedStudentDpEvent,
+    lost_to_rounding,
+)
 from fedprivacy.accounting.events import RELATIONS, Composition, releases
 from fedprivacy.accounting.gaussian import all_gaussian, as_if_unsampled, composed_gaussians, composed_mu
 from fedprivacy.accounting.known_batches import known_batches
-from fedprivacy.accounting.loss import FFT_ERROR, loss_epsilon
 from fedprivacy.accounting.pure import basic_composition, optimal_composition
-from fedprivacy.accounting.renyi import renyi_epsilon
 from fedprivacy.errors import InputError, UnsupportedEvent
+from fedprivacy.io import side_process
 
 
 @dataclass(frozen=True)
@@ -69,14 +73,14 @@ def epsilon_pld(event: dp.DpEvent, delta: float, adjacency: str) -> float:
     """Epsilon from privacy loss distributions only, to cross-check; see `epsilon`."""
     _check(delta, adjacency)
     parts = releases(event, adjacency)
-    return math.inf if _not_private(parts) else loss_epsilon(parts, delta, adjacency)
+    return math.inf if _not_private(parts) else _loss_epsilon(parts, delta, adjacency)
 
 
 def epsilon_rdp(event: dp.DpEvent, delta: float, adjacency: str) -> float:
     """Epsilon from Renyi differential privacy only, to cross-check; see `epsilon`."""
     _check(delta, adjacency)
     parts = releases(event, adjacency)
-    return math.inf if _not_private(parts) else renyi_epsilon(parts, delta, adjacency)
+    return math.inf if _not_private(parts) else _renyi_epsilon(parts, delta, adjacency)
 
 
 def gaussian_mu(event: dp.DpEvent, adjacency: str) -> float | None:
@@ -143,12 +147,21 @@ def _not_private(parts: Composition) -> bool:
     return any(isinstance(leaf, dp.NonPrivateDpEvent) for leaf, _ in parts)
 
 
+# scipy.stats and scipy.signal, on which these two rest, take most of a second to import.
+def _loss_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
+    return float(side_process.call("fedprivacy.accounting.loss:loss_epsilon", parts, delta, adjacency))
+
+
+def _renyi_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
+    return float(side_process.call("fedprivacy.accounting.renyi:renyi_epsilon", parts, delta, adjacency))
+
+
 ACCOUNTANT: dict[str, Callable[[Composition, float, str], float]] = {
     "analytic Gaussian": composed_gaussians,
     "optimal composition": optimal_composition,
     "basic composition": basic_composition,
-    "PLD": loss_epsilon,
-    "RDP": renyi_epsilon,
+    "PLD": _loss_epsilon,
+    "RDP": _renyi_epsilon,
     "known batches": known_batches,
     "analytic Gaussian, sampling not counted": as_if_unsampled,
 }
@@ -226,7 +239,7 @@ def _encoded_advice(parts: Composition, delta: float, adjacency: str) -> str:
             "releases, in each of which rounding is allowed for: use a larger delta, or Gaussian noise."
         )
     try:
-        loss_epsilon(parts, delta, adjacency)
+        _loss_epsilon(parts, delta, adjacency)
     except UnsupportedEvent as refused:
         return f"is not accounted for here. {refused} Use Gaussian noise."
     return "is not accounted for here: use Gaussian noise."

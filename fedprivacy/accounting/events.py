@@ -23,8 +23,8 @@ from typing import Any
 
 import attr
 import numpy as np
-from dp_accounting import NeighboringRelation
 from dp_accounting import dp_event as dp
+from dp_accounting.privacy_accountant import NeighboringRelation
 
 from fedprivacy.accounting.encoded import LEAST_DEGREES, MOST_DEGREES, EncodedStudentDpEvent
 from fedprivacy.accounting.optimal import PureDpEvent

@@ -32,13 +32,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting.pld import pld_pmf
-from dp_accounting.pld import privacy_loss_distribution as pld
 from numpy.typing import NDArray
 
 from fedprivacy.accounting.gaussian import gaussian_deltas
+
+if TYPE_CHECKING:
+    from dp_accounting.pld import pld_pmf
+    from dp_accounting.pld import privacy_loss_distribution as pld
 
 Numbers = NDArray[np.float64]
 Curve = Callable[[Numbers], Numbers]  # epsilons, at least 0 -> delta
@@ -67,6 +70,8 @@ def fixed_size_loss(rate: float, noise: float, adjacency: str, step: float) -> p
         adjacency: "replace-one" or "zero-out".
         step: The grid of the losses.
     """
+
+    from dp_accounting.pld import privacy_loss_distribution as pld
 
     def near(epsilons: Numbers) -> Numbers:
         return rate * gaussian_deltas(_inner(epsilons, rate), 1 / noise)
@@ -105,6 +110,8 @@ def _distribution(above: Curve, swapped: Curve, step: float, points: int) -> pld
         step: The grid of the losses, on which 0 lies, where the curve has a corner.
         points: On either side of 0.
     """
+    from dp_accounting.pld import pld_pmf
+
     grid = (np.arange(points + 1) * step).astype(np.float64)
     below = -grid[:0:-1]
     left = -np.expm1(below) + np.exp(below) * swapped(-below)

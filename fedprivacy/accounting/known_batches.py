@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from fedprivacy.accounting.events import Composition
 from fedprivacy.accounting.gaussian import all_gaussian, applications, gaussian_deltas, root_information
@@ -196,7 +196,7 @@ def _repeated(law: _Law, count: int) -> _Law:
 def _square(records: int, batch: int) -> _Law:
     if batch > MAX_BATCH:
         raise UnsupportedEvent(f"A batch of {batch} places is larger than {MAX_BATCH:g}.")
-    times = binom(batch, 1 / records)
+    times = scipy.stats.binom(batch, 1 / records)
     least, most = int(times.ppf(_LOWER)), _largest(batch, lambda count: float(times.sf(count)))
     counts = np.arange(least, most + 1, dtype=np.int64)
     mass = times.pmf(counts)

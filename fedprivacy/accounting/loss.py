@@ -8,21 +8,17 @@ from functools import lru_cache
 
 import attr
 import numpy as np
-from dp_accounting import NeighboringRelation
 from dp_accounting import dp_event as dp
 from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.privacy_accountant import NeighboringRelation
 
-from fedprivacy.accounting.encoded import EncodedStudentDpEvent, encoded_loss, gaussian_like
+from fedprivacy.accounting.encoded import FFT_ERROR, EncodedStudentDpEvent, encoded_loss, gaussian_like
 from fedprivacy.accounting.events import RELATIONS, Composition
 from fedprivacy.accounting.fixed_size import fixed_size_loss, largest_loss
 from fedprivacy.accounting.gaussian import joint_noise, root_information
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.errors import UnsupportedEvent
 
-# The FFT inside dp_accounting leaves an error of up to about 1e-16 per release in delta, of either
-# sign (measured against the exact answer for Gaussians, up to 10,000 releases). Ten times as much is
-# subtracted from delta; if that is half of delta or more, there is no answer.
-FFT_ERROR = 1e-15
 # Below it, differences of deltas are rounding errors; above it, epsilon is in the tens of thousands.
 _FINEST, _COARSEST = 1e-7, 1.0
 # From e^-700 on probabilities are 0 in floating point, and dp_accounting's Laplace then has a mass above 1.

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import attr
-import dp_accounting
 import numpy as np
-from scipy.stats import binom
+import scipy
+from dp_accounting import dp_event as dp
 
 # scipy's binomial tails are right to some 1e-12 of themselves (measured against exact fractions up to
 # 10,000 answers); this share is subtracted from delta.
@@ -20,7 +20,7 @@ _RELATIVE_ERROR = 1e-9
 
 
 @attr.s(frozen=True, slots=True, auto_attribs=True)
-class PureDpEvent(dp_accounting.DpEvent):
+class PureDpEvent(dp.DpEvent):
     """A release of which only its epsilon under the adjacency of the run is known.
 
     dp_accounting has no event for it: its RandomizedResponseDpEvent covers replaced answers alone.
@@ -46,8 +46,8 @@ def composed_delta(epsilon: float, epsilon_0: float, count: int) -> float:
         return 0.0
     # By the probability of the other answer: 1 minus it would round to 1 for a large epsilon_0.
     other = math.exp(-epsilon_0) / (1 + math.exp(-epsilon_0))
-    log_true = binom.logcdf(count - most - 1, count, other)
-    log_other = binom.logsf(most, count, other)
+    log_true = scipy.stats.binom.logcdf(count - most - 1, count, other)
+    log_other = scipy.stats.binom.logsf(most, count, other)
     if not np.isfinite(log_true):
         return 0.0
     return float(math.exp(log_true) * -math.expm1(min(0.0, epsilon + log_other - log_true)))

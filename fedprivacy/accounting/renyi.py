@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import attr
 import numpy as np
-from dp_accounting import UnsupportedEventError
 from dp_accounting import dp_event as dp
+from dp_accounting.privacy_accountant import UnsupportedEventError
 from dp_accounting.rdp import RdpAccountant, compute_epsilon
 from dp_accounting.rdp.rdp_privacy_accountant import _compute_rdp_repeat_and_select as best_of
 

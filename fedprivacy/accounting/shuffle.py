@@ -21,8 +21,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from fedprivacy.errors import InputError
 
@@ -157,8 +157,8 @@ class Clones:
         self.clones: NDArray[np.int64] = np.unique(
             np.linspace(first, last, min(_BLOCKS, last - first + 1)).astype(np.int64)
         )
-        below = np.append(binom.cdf(self.clones - 1, trials, chance), 1.0)
-        above = np.append(binom.sf(self.clones - 1, trials, chance), 0.0)
+        below = np.append(scipy.stats.binom.cdf(self.clones - 1, trials, chance), 1.0)
+        above = np.append(scipy.stats.binom.sf(self.clones - 1, trials, chance), 0.0)
         # The probability of each block, as the difference of the smaller tails.
         self.mass: NDArray[np.float64] = np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
         self.left_out = float(below[0])
@@ -171,8 +171,8 @@ class Clones:
         )
         t = np.minimum(np.floor(share * (self.clones + 1.0)), self.clones)
         weight = math.exp(epsilon) * math.expm1(self.local_epsilon - epsilon)
-        gain = weight / (1 + math.exp(self.local_epsilon)) * binom.pmf(t, self.clones, 0.5)
-        loss = math.expm1(epsilon) * binom.sf(t, self.clones, 0.5)
+        gain = weight / (1 + math.exp(self.local_epsilon)) * scipy.stats.binom.pmf(t, self.clones, 0.5)
+        loss = math.expm1(epsilon) * scipy.stats.binom.sf(t, self.clones, 0.5)
         divergence = np.maximum(0.0, gain * (1 + _RELATIVE_ERROR) - loss * (1 - _RELATIVE_ERROR))
         return (self.left_out + float(self.mass @ divergence)) * (1 + _RELATIVE_ERROR * 10)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
+import scipy
 
 from fedprivacy.attacks.bounds import Bound
 from fedprivacy.attacks.intervals import CONFIDENCE, SEEDS, Figure
@@ -40,7 +40,7 @@ def over_seeds(figures: Sequence[Figure], least: float = 0.0) -> Figure:
     """
     values = np.array([figure.value for figure in figures])
     inner, error = over_targets(figures), values.std(ddof=1) / math.sqrt(len(values))
-    half = float(t.isf((1 - CONFIDENCE) / 2, len(values) - 1) * error)
+    half = float(scipy.stats.t.isf((1 - CONFIDENCE) / 2, len(values) - 1) * error)
     return Figure(
         inner.value,
         min(inner.low, max(least, inner.value - half)),

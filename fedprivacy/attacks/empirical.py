@@ -15,8 +15,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from scipy.special import betainc
-from scipy.stats import binom, binomtest
 
 from fedprivacy.attacks.mechanism_audit import LowerBound
 from fedprivacy.attacks.targets import Flags, Scores, Targets
@@ -86,7 +86,7 @@ def p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
     tail = float(betainc(v, r - v + 1, q))  # P[Binomial(r, q) >= v]
     if delta == 0:
         return tail
-    below = np.cumsum(binom.pmf(np.arange(v - 1, -1, -1), r, q)) / np.arange(1, v + 1)
+    below = np.cumsum(scipy.stats.binom.pmf(np.arange(v - 1, -1, -1), r, q)) / np.arange(1, v + 1)
     return min(1.0, tail + 2 * m * delta * float(below.max()))
 
 
@@ -139,7 +139,7 @@ def check_coins(members: Flags) -> None:
         InputError: so few, or so many, members have a probability below 1e-6.
     """
     count = len(members)
-    if binomtest(int(members.sum()), count, 0.5).pvalue < UNFAIR:
+    if scipy.stats.binomtest(int(members.sum()), count, 0.5).pvalue < UNFAIR:
         raise InputError(
             f"members: {int(members.sum())} of {count} targets are members: no fair coin was flipped for "
             "each. An empirical epsilon needs one; score targets chosen without regard to membership."

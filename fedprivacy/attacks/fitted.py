@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import norm
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -53,7 +53,7 @@ def choose_score(candidates: Mapping[str, Scores], members: Flags, calibration: 
     areas = {name: area(name) for name in candidates}
     best = max(areas.values(), key=lambda figure: figure.value)
     # Half a 95 % interval is 1.96 standard errors; below the best, since near 1 the interval is lopsided.
-    enough = best.value - (best.value - best.low) / float(norm.isf((1 - CONFIDENCE) / 2))
+    enough = best.value - (best.value - best.low) / float(scipy.stats.norm.isf((1 - CONFIDENCE) / 2))
     return next(name for name, figure in areas.items() if figure.value >= enough)
 
 

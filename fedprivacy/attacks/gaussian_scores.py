@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scipy import stats
+import scipy
 
 from fedprivacy.accounting.gaussian import gaussian_epsilon
 from fedprivacy.attacks.mechanism_audit import least_distance
@@ -142,7 +142,7 @@ def gaussian_lower_bound(moments: ScoreMoments, claimed: float, delta: float) ->
         "delta": delta,
         "confidence": CONFIDENCE,
         "distance": distance,
-        "p_value": float(stats.nct.sf(separation * scale, freedom, claimed * scale)),
+        "p_value": float(scipy.stats.nct.sf(separation * scale, freedom, claimed * scale)),
     }
 
 

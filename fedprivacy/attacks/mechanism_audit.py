@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize, stats
 
 from fedprivacy.accounting.gaussian import gaussian_epsilon
 
@@ -50,11 +50,11 @@ def least_distance(statistic: float, freedom: float, scale: float, confidence: f
     """
 
     def excess(mu: float) -> float:
-        return float(stats.nct.sf(statistic, freedom, mu * scale)) - (1 - confidence)
+        return float(scipy.stats.nct.sf(statistic, freedom, mu * scale)) - (1 - confidence)
 
     if statistic <= 0 or excess(0.0) >= 0:
         return 0.0
-    return float(optimize.brentq(excess, 0.0, statistic / scale))
+    return float(scipy.optimize.brentq(excess, 0.0, statistic / scale))
 
 
 def gaussian_bound(present: Scores, absent: Scores, delta: float, confidence: float = 0.95) -> LowerBound:
@@ -110,6 +110,6 @@ def _bounds(present: Scores, absent: Scores, thresholds: Scores, delta: float, c
     hits = n - np.searchsorted(np.sort(present), thresholds)
     alarms = m - np.searchsorted(np.sort(absent), thresholds)
     # Without hits there is no lower end but 0, and where all are alarms no upper one but 1.
-    tpr = np.where(hits > 0, stats.beta.ppf(error, np.maximum(hits, 1), n - hits + 1), 0.0)
-    fpr = np.where(alarms < m, stats.beta.ppf(1 - error, alarms + 1, np.maximum(m - alarms, 1)), 1.0)
+    tpr = np.where(hits > 0, scipy.stats.beta.ppf(error, np.maximum(hits, 1), n - hits + 1), 0.0)
+    fpr = np.where(alarms < m, scipy.stats.beta.ppf(1 - error, alarms + 1, np.maximum(m - alarms, 1)), 1.0)
     return np.log(tpr - delta, out=np.full(len(thresholds), -np.inf), where=tpr > delta) - np.log(fpr)

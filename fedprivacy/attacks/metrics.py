@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
+import scipy
 
 from fedprivacy.attacks.bounds import RATES
 from fedprivacy.attacks.intervals import (
@@ -186,9 +186,9 @@ def tpr_at(fpr: float, fitting: Roc, measured: Roc, pooled: Roc) -> RateAt | Non
 def _tpr_interval(roc: Roc, fpr: float) -> tuple[float, float]:
     error, ranks = (1 - CONFIDENCE) / 4, np.arange(1, roc.nonmembers + 1)
     # The j-th largest lies below the true threshold only if fewer than j are at or above that.
-    above = int((binom.cdf(ranks - 1, roc.nonmembers, fpr) <= error).sum())
+    above = int((scipy.stats.binom.cdf(ranks - 1, roc.nonmembers, fpr) <= error).sum())
     # It lies above the true threshold only if j or more are above that.
-    below = int((binom.sf(ranks - 1, roc.nonmembers, fpr) > error).sum())
+    below = int((scipy.stats.binom.sf(ranks - 1, roc.nonmembers, fpr) > error).sum())
     low, high = 0.0, 1.0
     if above:
         low = proportion_low(roc.at(roc.largest_nonmember(above)).hits, roc.members, error)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from fedprivacy.attacks.intervals import Figure, score_interval
 from fedprivacy.attacks.targets import Numbers, Scores
@@ -156,10 +156,10 @@ def auc(members: Scores, nonmembers: Scores) -> Figure:
         nonmembers: Scores, shape (nonmembers,), not empty.
     """
     m, n = len(members), len(nonmembers)
-    ranks = rankdata(np.concatenate([members, nonmembers]))
+    ranks = scipy.stats.rankdata(np.concatenate([members, nonmembers]))
     # For each target the share of the other group that it is on the right side of.
-    beaten = (ranks[:m] - rankdata(members)) / n
-    beating = 1 - (ranks[m:] - rankdata(nonmembers)) / m
+    beaten = (ranks[:m] - scipy.stats.rankdata(members)) / n
+    beating = 1 - (ranks[m:] - scipy.stats.rankdata(nonmembers)) / m
     area = float(np.clip(beaten.mean(), 0.0, 1.0))
     least, most = min(m, n), max(min(m, n), 3 * m * n / (m + n + 1))
     trials = float(least)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.accounting.epsilon import Accounted, epsilon
@@ -44,7 +44,7 @@ class Estimate:
     guarantee: Guarantee
     noise: float
     words: str
-    event: dp_accounting.DpEvent | None
+    event: dp.DpEvent | None
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Approach(ABC):
         """The amount of noise, in words."""
 
     @abstractmethod
-    def event(self) -> dp_accounting.DpEvent | None:
+    def event(self) -> dp.DpEvent | None:
         """The event of one estimate; None where no accountant has one."""
 
     def spent(self) -> Accounted:

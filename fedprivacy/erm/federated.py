@@ -17,8 +17,8 @@ from collections.abc import Callable, Generator, MutableSequence, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.erm.assumptions import ErmAssumption
@@ -133,7 +133,7 @@ class Federated(ABC):
         """
 
     @abstractmethod
-    def event_against(self, observer: str, silos: int) -> dp_accounting.DpEvent | None:
+    def event_against(self, observer: str, silos: int) -> dp.DpEvent | None:
         """The event of an observer's view; None where no accountant has one."""
 
     @abstractmethod

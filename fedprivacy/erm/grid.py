@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.erm.approach import Approach, Estimate
@@ -98,7 +98,7 @@ class GridExponential(Approach):
         """0: the result is an unmodified candidate."""
         return 0.0
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """As `Approach` has it."""
         return self.mechanism.event()
 

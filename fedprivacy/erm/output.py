@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.erm.approach import Approach, Estimate, check_radius, gaussian_for, project
@@ -83,7 +83,7 @@ class OutputPerturbation(Approach):
             mechanism.standard_deviation if isinstance(mechanism, Gaussian) else math.sqrt(mechanism.variance)
         )
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """As `Approach` has it."""
         return (
             self.mechanism.event()

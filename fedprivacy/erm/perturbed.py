@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.accounting.epsilon import Accounted
@@ -137,7 +137,7 @@ class ObjectivePerturbation(Approach):
         """The standard deviation of each coordinate of b, in units of a gradient."""
         return deviation(self.linear)
 
-    def event(self) -> dp_accounting.DpEvent | None:
+    def event(self) -> dp.DpEvent | None:
         """Pure epsilon-DP at delta = 0; else None: no accountant has an event for it."""
         return PureDpEvent(self.epsilon) if self.delta == 0 else None
 

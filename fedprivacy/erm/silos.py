@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
 
 from fedprivacy.accounting.epsilon import epsilon
@@ -167,7 +167,7 @@ class OneShotAverage(Federated):
                 assumptions[where + assumption] = None
         return [*assumptions]
 
-    def event_against(self, observer: str, silos: int) -> dp_accounting.DpEvent | None:
+    def event_against(self, observer: str, silos: int) -> dp.DpEvent | None:
         """As `Federated` has it: every observer is assumed to see each silo's estimate."""
         return self.approach.event()
 
@@ -283,7 +283,7 @@ class SiloGradients(Federated):
         local = base.but(trust="local", observer="server", assumptions=shared)
         return (local, *(self._summed(local, who, silos) for who in ("participant", "outsider")))
 
-    def event_against(self, observer: str, silos: int) -> dp_accounting.DpEvent:
+    def event_against(self, observer: str, silos: int) -> dp.DpEvent:
         """As `Federated` has it: under local trust the server is shown a silo's sums, others those of all.
 
         A participant knows the noise of its own silo, which therefore does not count. Under central trust

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from fedprivacy.erm.objective import MOST_REGULARISATION, Objective
 from fedprivacy.errors import InputError, RunError
@@ -284,7 +284,7 @@ def minimise_within(objective: Objective, x: Vector, y: Vector, radius: float) -
     low = np.log(_FLAT)
     if np.linalg.norm(nearly := solved(float(np.exp(low)))) <= radius:
         return nearly
-    shift = brentq(
+    shift = scipy.optimize.brentq(
         lambda log: float(np.linalg.norm(solved(float(np.exp(log))))) - radius, low, np.log(2 * most + _FLAT)
     )
     return solved(float(np.exp(shift)))

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-import dp_accounting
 import numpy as np
+import scipy
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
 from fedprivacy.erm.approach import Approach, Estimate, check_radius, gaussian_for
 from fedprivacy.erm.losses import Squared
@@ -112,7 +112,7 @@ class SufficientStatistics(Approach):
             return self.mechanism.standard_deviation
         return math.sqrt(self.mechanism.variance)
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """As `Approach` has it."""
         return (
             self.mechanism.event()
@@ -203,5 +203,5 @@ def least_in_ball(curved: Vector, sums: Vector, radius: float) -> Vector:
         inner = along / (values + least)
         inner[0] = math.copysign(math.sqrt(max(0.0, radius**2 - float(inner[1:] @ inner[1:]))), along[0])
         return np.asarray(vectors @ inner)
-    shift = brentq(lambda at: norm(at) - radius, least, most, xtol=1e-15 * scale, rtol=1e-14)
+    shift = scipy.optimize.brentq(lambda at: norm(at) - radius, least, most, xtol=1e-15 * scale, rtol=1e-14)
     return np.asarray(vectors @ (along / (values + shift)))

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.optimize import brentq
+import scipy
 from scipy.special import log_ndtr
 
 from fedprivacy.accounting.gaussian import gaussian_delta
@@ -72,7 +72,7 @@ def tilted_mu(epsilon: float, delta: float, directions: int) -> float:
         raise InputError(
             f"epsilon = {epsilon:g} at delta = {delta:g}: no noise is enough; take a larger delta."
         )
-    root = brentq(excess, _LEAST_LOG, _MOST_LOG, xtol=1e-12)
+    root = scipy.optimize.brentq(excess, _LEAST_LOG, _MOST_LOG, xtol=1e-12)
     mu = math.exp(root)
     # As much below delta as rounding may have left of it.
     while tilted_delta(epsilon, mu, directions) > delta * (1 - 1e-8):

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -248,7 +248,7 @@ class Ledger:
         if plan.trust == "central":
             if observer == "server":
                 return [_claim(observer, None, [Assume.SERVER_SEES_UPDATES])]
-            event = dp_accounting.SelfComposedDpEvent(plan.release_event(), plan.charged(self.rounds))
+            event = dp.SelfComposedDpEvent(plan.release_event(), plan.charged(self.rounds))
             # With unit "example" the batch amplifies, not the cohort.
             open_to_all = plan.sampler.name in ("all", "separated")
             secret = [] if open_to_all or plan.batches else [Assume.SECRET_COHORT]
@@ -262,7 +262,7 @@ class Ledger:
             return [_claim(observer, None, [Assume.SERVER_READS])]
         if plan.step_noise is not None:
             # Every observer sees at most the models that clients answer with, and each step is noisy.
-            event = dp_accounting.SelfComposedDpEvent(plan.release_event(), self._most)
+            event = dp.SelfComposedDpEvent(plan.release_event(), self._most)
             enforced = self._by_whom(Assume.STEPS_ENFORCED, Assume.STEPS_PINNED, Assume.STEPS_HANDED)
             return [_claim(observer, event, [enforced, Assume.HIDDEN, *self._common])]
         assert plan.randomiser is not None
@@ -271,14 +271,14 @@ class Ledger:
     def _local_claims(self, observer: str, mechanism: LocalMechanism) -> list[dict[str, Any]]:
         # The claim is for the client that answered most often; others have spent less.
         most, enforced = self._most, self._by_whom(Assume.ENFORCED, Assume.PINNED, Assume.HANDED)
-        event = dp_accounting.SelfComposedDpEvent(mechanism.event(), most)
+        event = dp.SelfComposedDpEvent(mechanism.event(), most)
         claims = [_claim(observer, event, [enforced, Assume.HIDDEN, *self._common])]
         # An outsider sees only functions of the sums, which contain the noise of all answers; its
         # distribution is known for Gaussian noise. A participant may share a node with others and know their
         # noise, so it gets no smaller epsilon than the server.
         shares = self.least_shares or 0
         if observer == "outsider" and shares > 1 and isinstance(mechanism, Gaussian):
-            summed = dp_accounting.SelfComposedDpEvent(mechanism.summed_event(shares), most)
+            summed = dp.SelfComposedDpEvent(mechanism.summed_event(shares), most)
             assumptions = [enforced, Assume.OTHERS_HONEST, Assume.HIDDEN, *self._common]
             claims.append(_claim(observer, summed, assumptions))
         return claims
@@ -317,7 +317,7 @@ def has_broken_off(ledger: Mapping[str, Any]) -> bool:
     return any(BROKEN_OFF.among(claim["assumptions"]) for claim in ledger["claims"])
 
 
-def _claim(observer: str, event: dp_accounting.DpEvent | None, assumptions: list[str]) -> dict[str, Any]:
+def _claim(observer: str, event: dp.DpEvent | None, assumptions: list[str]) -> dict[str, Any]:
     return {
         "observer": observer,
         "event": None if event is None else to_json(event),

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
 
 from fedprivacy.accounting.epsilon import epsilon
@@ -18,7 +18,7 @@ MOST_BINS = 6  # of sizes, and of participation counts
 
 
 def client_events(
-    batches: Batches, step: dp_accounting.DpEvent, sizes: NDArray[np.int64], answers: NDArray[np.int32]
+    batches: Batches, step: dp.DpEvent, sizes: NDArray[np.int64], answers: NDArray[np.int32]
 ) -> list[dict[str, Any]]:
     """The clients in groups of the same cost, each with the event of one of their records.
 
@@ -44,7 +44,7 @@ def client_events(
 
 
 def group_of(
-    batches: Batches, step: dp_accounting.DpEvent, *, clients: int, answers: int, records: int | None
+    batches: Batches, step: dp.DpEvent, *, clients: int, answers: int, records: int | None
 ) -> dict[str, Any]:
     """One group of `client_events`.
 
@@ -56,7 +56,7 @@ def group_of(
         records: The records of each, at least; None where all sizes cost the same.
     """
     # For the fewest records: at a batch size, a smaller client's record is drawn more often.
-    event = dp_accounting.SelfComposedDpEvent(batches.event(step, max(records or 1, 1)), answers)
+    event = dp.SelfComposedDpEvent(batches.event(step, max(records or 1, 1)), answers)
     return {"clients": clients, "answers": answers, "records": records, "event": to_json(event)}
 
 

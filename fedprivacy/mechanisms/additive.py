@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-import dp_accounting
+from dp_accounting import dp_event as dp
 
 from fedprivacy.mechanisms.ranges import (
     MOST_PEOPLE,
@@ -67,7 +67,7 @@ class AdditiveNoise(ABC):
         """P(|Z| > t) of one coordinate's noise Z; 1 for t below 0."""
 
     @abstractmethod
-    def event(self, adjacency: str) -> dp_accounting.DpEvent:
+    def event(self, adjacency: str) -> dp.DpEvent:
         """The event of one release, as the accountant reads it."""
 
     @abstractmethod

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
@@ -188,7 +188,7 @@ class RandomizedResponse:
         check_error(error, math.sqrt(needed / MOST_PEOPLE))
         return max(1, math.ceil(needed / error**2))
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of one answer, as the accountant reads it."""
         return PureDpEvent(self.epsilon)
 

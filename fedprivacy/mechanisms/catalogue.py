@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-import dp_accounting
+from dp_accounting import dp_event as dp
 
 from fedprivacy.mechanisms.encoded import EncodedStudent
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -21,9 +21,9 @@ class ClipOnly:
     name: ClassVar[str] = "clip-only"
     title: ClassVar[str] = "clipping alone"
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """A release without any guarantee."""
-        return dp_accounting.NonPrivateDpEvent()
+        return dp.NonPrivateDpEvent()
 
 
 # The server adds Gaussian noise, or on encoded updates Student t.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
 
 from fedprivacy.accounting.encoded import LEAST_DEGREES, MOST_DEGREES, EncodedStudentDpEvent
@@ -133,7 +133,7 @@ class EncodedStudent:
             f"on {_words(self.encoder)}"
         )
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of one release, as the accountant reads it."""
         return EncodedStudentDpEvent(self.noise_multiplier, self.degrees, self.coordinates, self.dimension)
 

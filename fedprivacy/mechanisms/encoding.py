@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from fedprivacy.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 ENCODINGS = ("signs", "top-k", "levels")
 MOST_LEVELS = 1000
@@ -98,6 +99,8 @@ class Encoder:
                 f"{self.dimension} coordinates: they must have shape (clients, {self.dimension})."
             )
         if not self.ternary:
+            import torch  # takes a second, and a budget needs none
+
             # Rounding towards 0 increases no norm, so codes keep the bound C of clipped updates.
             sizes = updates.abs()
             codes = torch.trunc(sizes / self.step) * self.step
@@ -112,6 +115,8 @@ class Encoder:
 
 def _largest(sizes: Tensor, count: int) -> Tensor:
     """Where the `count` largest of each row are, of equal ones the first; bool, shape (rows, columns)."""
+    import torch
+
     # Ties go to the first coordinates, so that a code never has more than `count` non-zero ones.
     least = torch.kthvalue(sizes, sizes.shape[1] - count + 1, dim=1, keepdim=True).values
     above, equal = sizes > least, sizes == least

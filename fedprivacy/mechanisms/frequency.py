@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.errors import InputError
@@ -85,7 +85,7 @@ class FrequencyOracle(ABC):
         """
 
     @abstractmethod
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of one report, as the accountant reads it."""
 
     def estimate(self, support: Counts, clients: int) -> Estimates:
@@ -162,7 +162,7 @@ class FrequencyOracle(ABC):
         return array
 
 
-def half_distinguished(epsilon: float) -> dp_accounting.DpEvent:
+def half_distinguished(epsilon: float) -> dp.DpEvent:
     """The event of a report that distinguishes two categories half of the time, and then costs epsilon.
 
     For any two categories the privacy loss is 0 with probability 1/2, and else that of randomised response
@@ -177,4 +177,4 @@ def half_distinguished(epsilon: float) -> dp_accounting.DpEvent:
     buckets = math.floor(odds + 3)
     # A hair less noise than that, so that rounding claims no smaller epsilon.
     noise = buckets / (odds + buckets - 1) * (1 - 1e-15)
-    return dp_accounting.RandomizedResponseDpEvent(noise, buckets)
+    return dp.RandomizedResponseDpEvent(noise, buckets)

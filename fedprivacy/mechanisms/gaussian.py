@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
 
 from fedprivacy.accounting import calibration
@@ -65,7 +65,7 @@ class Gaussian:
         """
         # Exact for every epsilon; sqrt(2 ln(1.25/delta))/epsilon is proved for epsilon <= 1 only, and gives
         # too little noise for large epsilon.
-        noise = calibration.noise_multiplier(dp_accounting.GaussianDpEvent, epsilon, delta, adjacency)
+        noise = calibration.noise_multiplier(dp.GaussianDpEvent, epsilon, delta, adjacency)
         return cls(clipping_norm, noise)
 
     @classmethod
@@ -125,15 +125,15 @@ class Gaussian:
         noise *= self.standard_deviation * math.sqrt(shares)
         return noise
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of one release, as the accountant reads it."""
         # Relative to C under every adjacency: the accountants double the sensitivity under replace-one.
-        return dp_accounting.GaussianDpEvent(self.noise_multiplier)
+        return dp.GaussianDpEvent(self.noise_multiplier)
 
-    def summed_event(self, shares: int) -> dp_accounting.DpEvent:
+    def summed_event(self, shares: int) -> dp.DpEvent:
         """The event of releasing the sum of `shares` noisy updates to an observer of the sum alone."""
         # Accountants accept no more noise than this. Stating less noise than there is keeps the bound valid.
-        return dp_accounting.GaussianDpEvent(min(self.noise_multiplier * math.sqrt(shares), MAX_NOISE))
+        return dp.GaussianDpEvent(min(self.noise_multiplier * math.sqrt(shares), MAX_NOISE))
 
     def mu(self, adjacency: str) -> float:
         """The parameter of Gaussian DP: one release is exactly mu-GDP (Dong, Roth and Su 2022, Theorem 2.7).

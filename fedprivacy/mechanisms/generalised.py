@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.accounting.optimal import PureDpEvent
@@ -66,7 +66,7 @@ class GeneralisedExponential:
         """t: how many sensitivities are taken off each score."""
         return 2 / self.epsilon * math.log(len(self.sensitivities) / self.beta)
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of one choice, as the accountant reads it."""
         return PureDpEvent(self.epsilon)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.mechanisms.bits import RandomizedResponse
@@ -65,7 +65,7 @@ class HadamardResponse(FrequencyOracle):
         difference = walsh_hadamard(counts[:, 0] - counts[:, 1])[: self.categories]
         return (difference + len(checked)) // 2
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of one report: two columns agree in half of the rows, which then reveal nothing."""
         return half_distinguished(self.epsilon)
 

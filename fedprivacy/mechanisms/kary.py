@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.mechanisms.coins import coins, rounded_up
@@ -55,9 +55,9 @@ class KaryRandomizedResponse(FrequencyOracle):
         checked = self._integers(reports, reports.ndim == 1, self.categories, "reports must be categories")
         return np.bincount(checked, minlength=self.categories)
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of one report: k-ary randomised response, which dp_accounting accounts for exactly.
 
         Right under replace-one, where two answers of a client are compared.
         """
-        return dp_accounting.RandomizedResponseDpEvent(self.noise, self.categories)
+        return dp.RandomizedResponseDpEvent(self.noise, self.categories)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_c
 from fedprivacy.mechanisms.registry import family, mechanism_class
 
 if TYPE_CHECKING:
-    import dp_accounting
     import numpy as np
+    from dp_accounting import dp_event as dp
     from numpy.typing import NDArray
 
 LOCAL = family("local update")  # of equal errors the first is chosen
@@ -49,7 +49,7 @@ class LocalMechanism(Protocol):
     def with_noise(self, noise: float, /) -> Self:
         """The same mechanism at another amount of noise; more is more private."""
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of one message, as the accountant reads it."""
 
     def error(self, dimension: int) -> float:

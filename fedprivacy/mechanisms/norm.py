@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.accounting.optimal import PureDpEvent
@@ -108,7 +108,7 @@ class NormMechanism:
         d = self.dimension
         return {1: 2.0, 2: d + 1.0, math.inf: (d + 1) * (d + 2) / 3}[self.order] * self.scale**2
 
-    def event(self, adjacency: str) -> dp_accounting.DpEvent:
+    def event(self, adjacency: str) -> dp.DpEvent:
         """The event of one release; in L1 it is the Laplace mechanism.
 
         Raises:

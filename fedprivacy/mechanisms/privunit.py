@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import ClassVar, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from fedprivacy.mechanisms.pure import PureMechanism
@@ -57,7 +57,7 @@ def _cap(threshold: float, epsilon: float) -> Cap:
 @lru_cache(maxsize=256)
 def best_cap(epsilon: float, dimension: int) -> Cap:
     """The cap of least error among those that spend exactly epsilon."""
-    best = minimize_scalar(
+    best = scipy.optimize.minimize_scalar(
         lambda threshold: _cap(threshold, epsilon).error(dimension),
         bounds=(0.0, 2.0 + math.sqrt(2 * epsilon)),
         method="bounded",

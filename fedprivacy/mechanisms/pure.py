@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
 
 from fedprivacy.accounting.optimal import PureDpEvent
@@ -36,7 +36,7 @@ class PureMechanism(ABC):
         """As `LocalMechanism` has it; a mechanism of more fields overrides it."""
         return cls(clipping_norm, 1.0)
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of one message, as the accountant reads it."""
         # Every such message is a function of randomised response on one bit (Kairouz, Oh and Viswanath 2015):
         # epsilon alone bounds what any number of them costs.

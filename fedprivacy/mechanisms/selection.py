@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-import dp_accounting
 import numpy as np
+import scipy
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.errors import InputError
@@ -63,7 +63,7 @@ class Selection:
         # Monotone scores all move the same way: the gap moves by the sensitivity at most.
         return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of one choice, as the accountant reads it."""
         return PureDpEvent(self.epsilon)
 
@@ -239,7 +239,9 @@ def _gap(noise: Noise, candidates: int, beta: float) -> float:
         return 0.0
     # Each is at most 2 (k - 1) e^(-t/2).
     most = 2 * math.log(2 * candidates / beta)
-    return float(brentq(lambda t: _chance_of_worse(noise, t, candidates) - beta, 0.0, most, xtol=1e-12))
+    return float(
+        scipy.optimize.brentq(lambda t: _chance_of_worse(noise, t, candidates) - beta, 0.0, most, xtol=1e-12)
+    )
 
 
 def _chance_of_worse(noise: Noise, t: float, candidates: int) -> float:

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from fedprivacy.accounting.optimal import PureDpEvent
 from fedprivacy.mechanisms.pure import PureMechanism
@@ -43,9 +43,9 @@ class SignBits(PureMechanism):
         """As `LocalMechanism` has it."""
         return cls(clipping_norm, 1.0, dimension)
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of one message: `dimension` answers, composed."""
-        return dp_accounting.SelfComposedDpEvent(PureDpEvent(self.epsilon), self.dimension)
+        return dp.SelfComposedDpEvent(PureDpEvent(self.epsilon), self.dimension)
 
     def randomise(self, update: Vector, stream: np.random.Generator) -> Vector:
         """One client's message, float64, shape (dimension,); the bits, scaled to be unbiased within r.
@@ -73,7 +73,7 @@ class SignBits(PureMechanism):
         Taken on average over all directions of the update.
         """
         attenuation = math.tanh(self.epsilon / 2)
-        uncut = 1 - 2 * float(norm.sf(RANGE))  # of a standard normal: E[x cut(x)]
+        uncut = 1 - 2 * float(ndtr(-RANGE))  # of a standard normal: E[x cut(x)]
         squared = RANGE**2 / attenuation**2 - 2 * uncut + 1
         return squared / dimension
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from fedprivacy.mechanisms.pure import PureMechanism
 
@@ -18,7 +18,7 @@ Vector = NDArray[np.float64]
 # quantising, which grows with it, against the error of cutting.
 RANGE = 2.5
 # The mean share of a normal coordinate that remains after cutting: E[x cut(x)] / E[x^2].
-UNCUT = 1 - 2 * float(norm.sf(RANGE))
+UNCUT = 1 - 2 * float(ndtr(-RANGE))
 MAX_BITS = 20
 
 

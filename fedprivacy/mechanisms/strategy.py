@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize, signal
 
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.combinations import BANDS_CAN_BE_SEARCHED, Terms, refuse_broken
@@ -129,17 +129,17 @@ def best_strategy(rounds: int, bands: int, momentum: float = 0.0) -> Strategy:
         """The logarithm of the objective, and its gradient (McKenna 2024)."""
         c = np.concatenate([[1.0], tail])
         with np.errstate(over="ignore", invalid="ignore"):
-            g = signal.lfilter([1.0], c, applied)  # first column of A C^-1
+            g = scipy.signal.lfilter([1.0], c, applied)  # first column of A C^-1
             squared = float(weights @ g**2)
             if not math.isfinite(squared) or squared > 1e200:
                 return 1e3, np.zeros(len(tail))  # out of bounds: the line search steps back
             # d g[t] / d c[j] = -(g / c)[t - j], and the sum over t is a filter of what runs backward in time.
-            back = signal.lfilter([1.0], c, (weights * g)[::-1])
+            back = scipy.signal.lfilter([1.0], c, (weights * g)[::-1])
         moved = np.array([back[: rounds - j][::-1] @ g[: rounds - j] for j in range(1, len(c))])
         norm = float(c @ c)
         return math.log(norm) + math.log(squared), 2 * tail / norm - 2 * moved / squared
 
-    optimum = optimize.minimize(error, start[1:], jac=True, method="L-BFGS-B", options=_OPTIONS)
+    optimum = scipy.optimize.minimize(error, start[1:], jac=True, method="L-BFGS-B", options=_OPTIONS)
     better = optimum.x if np.isfinite(optimum.x).all() and optimum.fun <= error(start[1:])[0] else start[1:]
     return Strategy(np.concatenate([[1.0], np.round(better, _DIGITS)]), rounds)
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
@@ -83,9 +83,9 @@ class SymmetricUnary(_Unary):
         # On the grid of `coins`; rounding down would exceed the budget.
         return rounded_up(float(expit(-self.epsilon / 2)))
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of one report: exactly two answers of randomised response at eps/2."""
-        return dp_accounting.SelfComposedDpEvent(PureDpEvent(self.epsilon / 2), 2)
+        return dp.SelfComposedDpEvent(PureDpEvent(self.epsilon / 2), 2)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class OptimizedUnary(_Unary):
         # On the grid of `coins`; rounding down would exceed the budget.
         return rounded_up(1 / (math.exp(self.epsilon) + 1))
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of one report.
 
         Two categories differ in two bits. Where these are equal, which is half of the time, they say

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
 
-from fedprivacy.models.by_name import unflatten
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,6 @@ class Predictions:
         return Predictions(self.named[chosen], self.probabilities[chosen])
 
 
-@torch.no_grad()
 def predict(module: nn.Module, weights: NDArray[np.float32], x: NDArray[np.float32]) -> Predictions:
     """The predictions of a model with flat weights.
 
@@ -38,10 +37,16 @@ def predict(module: nn.Module, weights: NDArray[np.float32], x: NDArray[np.float
         weights: The flat weights, shape (parameters,).
         x: At least one record, shape (records, *features), taken in blocks of bounded memory.
     """
+    import torch  # a process that only measures predictions needs none
+
+    from fedprivacy.models.by_name import unflatten
+
     parameters = unflatten(module, torch.from_numpy(weights))
     named, probabilities = [], []
     for start in range(0, len(x), 8192):
-        logits = torch.func.functional_call(module, parameters, torch.from_numpy(x[start : start + 8192]))
+        with torch.no_grad():
+            records = torch.from_numpy(x[start : start + 8192])
+            logits = torch.func.functional_call(module, parameters, records)
         named.append(logits.argmax(dim=1).numpy())
         probabilities.append(logits.double().softmax(dim=1).numpy())
     return Predictions(np.concatenate(named), np.concatenate(probabilities))

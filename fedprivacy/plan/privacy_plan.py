@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, get_origin, get_type_hints
 
-import dp_accounting
+from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.calibration import noise_multiplier as least_noise
 from fedprivacy.accounting.epsilon import Accounted
 from fedprivacy.accounting.epsilon import epsilon as accounted
 from fedprivacy.errors import InputError
+from fedprivacy.io import side_process
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.catalogue import MECHANISMS, Central, ClipOnly, Mechanism
@@ -202,7 +203,7 @@ class Plan:
         inside = self.trust == "local" and self.unit == "example"
         return self.mechanism if inside and isinstance(self.mechanism, Gaussian) else None
 
-    def release_event(self) -> dp_accounting.DpEvent:
+    def release_event(self) -> dp.DpEvent:
         """The event of one release.
 
         Central: the noisy sum of a sampled cohort, for an observer that does not see the cohort. With noise
@@ -212,7 +213,7 @@ class Plan:
         since all records of a client are in or out of it together.
         """
         if self.trust == "none" or self.mechanism is None:
-            return dp_accounting.NonPrivateDpEvent()
+            return dp.NonPrivateDpEvent()
         if self.batches is not None:
             # At a batch size, the smallest client's records are drawn most often and cost most.
             return self.batches.event(self.mechanism.event(), self.least_records or 1)
@@ -220,9 +221,9 @@ class Plan:
             return self.mechanism.event()
         return self.sampler.event(self.mechanism.event(), self.population)
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of the whole run: all rounds, or all answers that a client may give."""
-        return dp_accounting.SelfComposedDpEvent(self.release_event(), self.answers)
+        return dp.SelfComposedDpEvent(self.release_event(), self.answers)
 
     @property
     def answers(self) -> int:
@@ -239,18 +240,10 @@ class Plan:
     def calibrate(self, epsilon: float, delta: float | None = None) -> Plan:
         """The plan with the least noise that keeps the whole run within (epsilon, delta)."""
         delta = self.delta if delta is None else delta
-        if delta is None or self.mechanism is None or isinstance(self.mechanism, ClipOnly):
-            raise InputError("only a plan with noise and a delta can be calibrated")
         mechanism = self.mechanism
-
-        def make_event(multiplier: float) -> dp_accounting.DpEvent:
-            return dataclasses.replace(self, mechanism=mechanism.with_noise(multiplier)).event()
-
-        if isinstance(mechanism, PureMechanism):
-            most = make_event(1 / MAX_EPSILON)  # a further budget makes no message more accurate
-            if accounted(most, delta, self.adjacency).epsilon <= epsilon:
-                return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(1 / MAX_EPSILON))
-        noise = least_noise(make_event, epsilon, delta, self.adjacency)
+        if delta is None or mechanism is None or isinstance(mechanism, ClipOnly):
+            raise InputError("only a plan with noise and a delta can be calibrated")
+        noise = side_process.call("fedprivacy.plan.privacy_plan:least_multiplier", self, epsilon, delta)
         return dataclasses.replace(self, delta=delta, mechanism=mechanism.with_noise(noise))
 
     def refusal(self, requested: Plan) -> str | None:
@@ -325,3 +318,29 @@ def _check_types(kind: Any, values: Mapping[str, Any]) -> None:
             raise TypeError(f"{name} is {str(value)[:40]!r}")
         if isinstance(value, int | float) and not 0 <= value <= MOST:
             raise ValueError(f"{name} is {value:g}, it must be from 0 to {MOST:g}")
+
+
+def least_multiplier(plan: Plan, epsilon: float, delta: float) -> float:
+    """The least noise multiplier of a plan's mechanism that keeps the whole run within (epsilon, delta).
+
+    Args:
+        plan: A plan with noise.
+        epsilon: Above 0.
+        delta: In (0, 1).
+
+    Raises:
+        InputError: A value is out of range, or no noise gives this epsilon.
+        UnsupportedEvent: No accountant answers for the run.
+    """
+    mechanism = plan.mechanism
+    assert mechanism is not None
+    assert not isinstance(mechanism, ClipOnly)
+
+    def make_event(multiplier: float) -> dp.DpEvent:
+        return dataclasses.replace(plan, mechanism=mechanism.with_noise(multiplier)).event()
+
+    if isinstance(mechanism, PureMechanism):
+        most = make_event(1 / MAX_EPSILON)  # a further budget makes no message more accurate
+        if accounted(most, delta, plan.adjacency).epsilon <= epsilon:
+            return 1 / MAX_EPSILON
+    return least_noise(make_event, epsilon, delta, plan.adjacency)

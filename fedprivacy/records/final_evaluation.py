@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from fedprivacy.data.groups import Grouping
 from fedprivacy.documents.quality import (
@@ -19,7 +19,8 @@ from fedprivacy.documents.quality import (
     Quantile,
     UserAccuracies,
 )
-from fedprivacy.models.measures import balanced_accuracy, measures
+from fedprivacy.io import side_process
+from fedprivacy.models.measures import balanced_accuracy
 from fedprivacy.models.prediction import Predictions
 from fedprivacy.population.clients import Population
 from fedprivacy.population.groups import held_out_groups, held_out_users
@@ -43,7 +44,8 @@ def final_evaluation(
         y: The classes of the records that it is evaluated on, shape (records,).
         predictions: Of the final model on them.
     """
-    fields: dict[str, Any] = {"measures": Measures.new(**measures(y, predictions).to_json()).to_json()}
+    measured = side_process.call("fedprivacy.models.measures:measures", y, predictions)
+    fields: dict[str, Any] = {"measures": Measures.new(**measured.to_json()).to_json()}
     if scenario.evaluation.on != "test":
         return fields
     if groups := held_out_groups(scenario.data, scenario.evaluation):
@@ -73,7 +75,7 @@ def by_group(grouping: Grouping, y: NDArray[np.int64], predictions: Predictions)
         if records == 0:
             groups.append(GroupAccuracy.new(group=label, records=0, few=True).to_json())
             continue
-        ends = binomtest(hits, records).proportion_ci(0.95, method="wilson")
+        ends = scipy.stats.binomtest(hits, records).proportion_ci(0.95, method="wilson")
         accuracy, few = hits / records, records < FEW
         groups.append(
             GroupAccuracy.new(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from fedprivacy.guarantees.ledger import BROKEN_OFF, broke_off
 from fedprivacy.guarantees.statement import Guarantee
@@ -162,7 +162,7 @@ def _student(values: Sequence[float], level: float = 0.95) -> tuple[float, float
     mean = float(np.mean(values))
     if len(values) < 2:
         return mean, None
-    quantile = stats.t.ppf((1 + level) / 2, len(values) - 1)
+    quantile = scipy.stats.t.ppf((1 + level) / 2, len(values) - 1)
     return mean, float(quantile * np.std(values, ddof=1) / math.sqrt(len(values)))
 
 

@@ -13,16 +13,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.colors import is_color_like, to_rgba
-from matplotlib.figure import Figure
 
 from fedprivacy.report.compact import compact
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Placeholder -> CSS variable of page.css.
 INK, MUTED, GRID, PAPER = "#010101", "#020202", "#030303", "#040404"
@@ -75,6 +74,8 @@ _SETTINGS = {
 @contextmanager
 def style() -> Iterator[None]:
     """Our settings while a figure is made and drawn; those of the process come back after."""
+    import matplotlib as mpl
+
     process_wide = ("backend", "backend_fallback", "interactive", "toolbar")
     settings: dict[Any, Any] = {k: v for k, v in mpl.rcParamsDefault.items() if k not in process_wide}
     with mpl.rc_context(settings | _SETTINGS):
@@ -83,6 +84,9 @@ def style() -> Iterator[None]:
 
 def figure(width: float, height: float) -> Figure:
     """A figure of so many CSS pixels, with a canvas of its own (pyplot never sees it)."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
     drawn = Figure(figsize=(width / 72, height / 72), dpi=72)
     FigureCanvasSVG(drawn)
     return drawn
@@ -103,6 +107,9 @@ def saved(drawn: Figure, kind: str, title: str) -> bytes:
         kind: The format: "png" or "pdf".
         title: The title in the file's metadata.
     """
+    import matplotlib as mpl
+    from matplotlib.colors import is_color_like, to_rgba
+
     colours = {to_rgba(placeholder): colour for placeholder, colour in _light().items()}
     for artist in drawn.findobj():
         for part in _COLOURED:
@@ -130,6 +137,8 @@ def saved(drawn: Figure, kind: str, title: str) -> bytes:
 
 def _recoloured(colour: Any, colours: Mapping[Any, str]) -> Any:
     """The colour in place of a placeholder, with the same opacity; any other colour as it is."""
+    from matplotlib.colors import to_rgba
+
     red, green, blue, alpha = to_rgba(colour)
     known = colours.get((red, green, blue, 1.0))
     return colour if known is None else to_rgba(known, alpha)
@@ -182,6 +191,8 @@ def write(drawn: Figure, name: str, title: str, alt: str, over: str = "") -> str
         alt: A description for readers who cannot see the picture.
         over: What lies over the figure, as SVG.
     """
+    import matplotlib as mpl
+
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
         drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)

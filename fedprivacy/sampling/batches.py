@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
 
 Positions = NDArray[np.int64]
@@ -59,12 +59,12 @@ class PoissonBatches:
         """The mean size of a batch: the fixed denominator of the mean gradient."""
         return self.rate_of(records) * records
 
-    def event(self, release: dp_accounting.DpEvent, records: int) -> dp_accounting.DpEvent:
+    def event(self, release: dp.DpEvent, records: int) -> dp.DpEvent:
         """The event of a client's round for one of its `records` records, a step being `release`."""
         # Each record flips a coin of its own in every step, and the denominator of the gradient is the mean
         # size of a batch, so that the size of this batch stays secret.
-        sampled = dp_accounting.PoissonSampledDpEvent(self.rate_of(records), release)
-        return dp_accounting.SelfComposedDpEvent(sampled, self.steps)
+        sampled = dp.PoissonSampledDpEvent(self.rate_of(records), release)
+        return dp.SelfComposedDpEvent(sampled, self.steps)
 
     @property
     def by_size(self) -> bool:
@@ -117,7 +117,7 @@ class ShuffledBatches:
         """The size of all batches but the last of a pass: the fixed denominator of the mean gradient."""
         return float(records if self.batch_size is None else min(self.batch_size, records))
 
-    def event(self, release: dp_accounting.DpEvent, records: int) -> dp_accounting.DpEvent:
+    def event(self, release: dp.DpEvent, records: int) -> dp.DpEvent:
         """The event of a client's round for one of its `records` records, a step being `release`.
 
         A record is in one batch of a pass in any order: parallel composition. Adding or removing a record
@@ -127,8 +127,8 @@ class ShuffledBatches:
         """
         # Without amplification: the theorem for Poisson batches (Abadi et al. 2016) needs independent coins.
         if self.batch_size is not None:
-            release = dp_accounting.SampledWithoutReplacementDpEvent(records, records, release)
-        return dp_accounting.SelfComposedDpEvent(release, self.epochs)
+            release = dp.SampledWithoutReplacementDpEvent(records, records, release)
+        return dp.SelfComposedDpEvent(release, self.epochs)
 
     @property
     def by_size(self) -> bool:
@@ -175,17 +175,17 @@ class ReplacementBatches:
         """The size of a batch: the fixed denominator of the mean gradient."""
         return float(self.batch_size)
 
-    def event(self, release: dp_accounting.DpEvent, records: int) -> dp_accounting.DpEvent:
+    def event(self, release: dp.DpEvent, records: int) -> dp.DpEvent:
         """The event of a client's round for one of its `records` records, a step being `release`.
 
         One place is a sample of one without replacement, which accountants know.
         """
         sampled = (
-            dp_accounting.SampledWithoutReplacementDpEvent(records, 1, release)
+            dp.SampledWithoutReplacementDpEvent(records, 1, release)
             if self.batch_size == 1
-            else dp_accounting.SampledWithReplacementDpEvent(records, self.batch_size, release)
+            else dp.SampledWithReplacementDpEvent(records, self.batch_size, release)
         )
-        return dp_accounting.SelfComposedDpEvent(sampled, self.steps)
+        return dp.SelfComposedDpEvent(sampled, self.steps)
 
     @property
     def by_size(self) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import dp_accounting
 import numpy as np
+from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
 
 Ids = NDArray[np.int64]
@@ -28,11 +28,11 @@ class PoissonSampling:
         # Empty cohorts too: drawing again until somebody is in would be another distribution.
         return np.flatnonzero(stream.random(population) < self.rate)
 
-    def event(self, release: dp_accounting.DpEvent, population: int) -> dp_accounting.DpEvent:
+    def event(self, release: dp.DpEvent, population: int) -> dp.DpEvent:
         """The event of a release about a cohort drawn so."""
         # For independent coins alone: a shuffled pass that is cut into cohorts of the same size is another
         # mechanism, for which this event may state too small an epsilon.
-        return dp_accounting.PoissonSampledDpEvent(self.rate, release)
+        return dp.PoissonSampledDpEvent(self.rate, release)
 
     def expected_cohort(self, population: int) -> float:
         """The mean cohort size: the fixed denominator of the average."""
@@ -60,13 +60,13 @@ class FixedSampling:
         size = min(self.cohort, population)
         return np.sort(stream.choice(population, size=size, replace=False, shuffle=False))
 
-    def event(self, release: dp_accounting.DpEvent, population: int) -> dp_accounting.DpEvent:
+    def event(self, release: dp.DpEvent, population: int) -> dp.DpEvent:
         """The event of a release about a cohort drawn so; a cohort of everybody is no sampling."""
         if self.cohort >= population:
             return release
         # Without replacement in fact, as the event states: a sampler that repeats a client within a cohort
         # moves the sum by a multiple of C, which this event does not cover.
-        return dp_accounting.SampledWithoutReplacementDpEvent(population, self.cohort, release)
+        return dp.SampledWithoutReplacementDpEvent(population, self.cohort, release)
 
     def expected_cohort(self, population: int) -> float:
         """The cohort size: the fixed denominator of the average."""
@@ -88,7 +88,7 @@ class AllSampling:
         """All ids, shape (population,)."""
         return np.arange(population)
 
-    def event(self, release: dp_accounting.DpEvent, population: int) -> dp_accounting.DpEvent:
+    def event(self, release: dp.DpEvent, population: int) -> dp.DpEvent:
         """No sampling: the release itself."""
         return release
 
@@ -124,7 +124,7 @@ class SeparatedSampling:
         """A round's cohort as indices of the eligible clients, sorted, shape (min(cohort, population),)."""
         return FixedSampling(self.cohort).draw(population, stream)
 
-    def event(self, release: dp_accounting.DpEvent, population: int) -> dp_accounting.DpEvent:
+    def event(self, release: dp.DpEvent, population: int) -> dp.DpEvent:
         """The release itself, without amplification: the cohort is public."""
         # Amplification by sampling needs a secret cohort, and this one may be public.
         return release

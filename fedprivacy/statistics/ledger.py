@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import dp_accounting
+from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.events import to_json
 from fedprivacy.guarantees.assumptions import Assumption, TrainingAssumption
@@ -61,7 +61,7 @@ def ledger(
         stated: The submitter's statements about remote nodes.
         broken_off: Whether a fault ended the run, which the observer must not learn.
     """
-    event = dp_accounting.ComposedDpEvent([ask.event(plan.adjacency) for ask in plan.asks[:participants]])
+    event = dp.ComposedDpEvent([ask.event(plan.adjacency) for ask in plan.asks[:participants]])
     return {
         "of": "statistics",
         "trust": plan.trust,
@@ -79,7 +79,7 @@ def ledger(
 def _claim(
     plan: StatisticsPlan,
     observer: str,
-    event: dp_accounting.DpEvent,
+    event: dp.DpEvent,
     held: bool,
     stated: Stated,
     broken_off: bool,

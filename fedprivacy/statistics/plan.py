@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import dp_accounting
+from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.calibration import noise_multiplier as least_noise
 from fedprivacy.accounting.epsilon import epsilon as cost
@@ -43,13 +43,13 @@ class PlannedQuery:
     mechanism: QueryMechanism | None
     times: int = 1
 
-    def event(self, adjacency: str) -> dp_accounting.DpEvent:
+    def event(self, adjacency: str) -> dp.DpEvent:
         """Its event, for the accountant."""
         if self.mechanism is None:
-            return dp_accounting.NonPrivateDpEvent()
+            return dp.NonPrivateDpEvent()
         additive = isinstance(self.mechanism, Laplace | DiscreteLaplace)
         event = self.mechanism.event(adjacency) if additive else self.mechanism.event()  # type: ignore[call-arg]
-        return event if self.times == 1 else dp_accounting.SelfComposedDpEvent(event, self.times)
+        return event if self.times == 1 else dp.SelfComposedDpEvent(event, self.times)
 
     def to_json(self) -> dict[str, Any]:
         """The request as a JSON object; equal if a client need not distinguish two requests."""
@@ -80,9 +80,9 @@ class StatisticsPlan:
     delta: float
     asks: tuple[PlannedQuery, ...]
 
-    def event(self) -> dp_accounting.DpEvent:
+    def event(self) -> dp.DpEvent:
         """The event of all queries together, of one client or of everybody's totals."""
-        return dp_accounting.ComposedDpEvent([ask.event(self.adjacency) for ask in self.asks])
+        return dp.ComposedDpEvent([ask.event(self.adjacency) for ask in self.asks])
 
     def totals_of(self, ask: PlannedQuery) -> int:
         """The number of totals that a query's answers are summed to."""

@@ -8,10 +8,9 @@ from functools import lru_cache
 from typing import Self
 
 import numpy as np
+import scipy
 from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.optimize import brentq
 
 from fedprivacy.errors import InputError
 
@@ -83,7 +82,9 @@ class Repetitions:
         # The mean falls in gamma: from infinity at 0 to 1 at 1.
         if _mean(1 - 1e-9, self.shape) >= self.mean:
             return 1.0
-        return float(brentq(lambda g: _mean(g, self.shape) - self.mean, 1e-12, 1 - 1e-9, xtol=1e-15))
+        return float(
+            scipy.optimize.brentq(lambda g: _mean(g, self.shape) - self.mean, 1e-12, 1 - 1e-9, xtol=1e-15)
+        )
 
     def probabilities(self) -> NDArray[np.float64]:
         """The chance of 0, 1, 2, ... repetitions, up to the last that is ever drawn; they add up to 1."""
@@ -133,12 +134,12 @@ def _mean(gamma: float, shape: float) -> float:
 @lru_cache(maxsize=32)
 def _probabilities(law: Repetitions) -> NDArray[np.float64]:
     if law.shape == math.inf:
-        probabilities = stats.poisson.pmf(np.arange(_last(stats.poisson(law.mean))), law.mean)
+        probabilities = scipy.stats.poisson.pmf(np.arange(_last(scipy.stats.poisson(law.mean))), law.mean)
         return np.asarray(probabilities / probabilities.sum())
     gamma = law.gamma
     if gamma == 1:
         return np.array([0.0, 1.0])
-    of = stats.logser(1 - gamma) if law.shape == 0 else stats.nbinom(law.shape, gamma)
+    of = scipy.stats.logser(1 - gamma) if law.shape == 0 else scipy.stats.nbinom(law.shape, gamma)
     probabilities = of.pmf(np.arange(_last(of)))
     probabilities[0] = 0.0
     return np.asarray(probabilities / probabilities.sum())
@@ -150,7 +151,7 @@ def _ends(law: Repetitions) -> NDArray[np.float64]:
     return np.asarray(np.cumsum(_probabilities(law))[:-1])
 
 
-def _last(of: stats.rv_discrete) -> int:
+def _last(of: scipy.stats.rv_discrete) -> int:
     """Below how many repetitions all but a chance of 1e-15 lies."""
     most = 16
     while of.sf(most) > _NEVER:

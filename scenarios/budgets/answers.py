@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import dp_accounting
+from dp_accounting import dp_event as dp
 
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.categories import ORACLES, FrequencyOracle, least_variance
@@ -42,7 +42,7 @@ class RandomizedResponseQuestion(RandomizedResponseOptions, MechanismQuestion[Ra
         """Returns randomised response at this epsilon per answer."""
         return RandomizedResponse(epsilon)
 
-    def event(self, mechanism: RandomizedResponse) -> dp_accounting.DpEvent:
+    def event(self, mechanism: RandomizedResponse) -> dp.DpEvent:
         """Returns the event of one answer."""
         return mechanism.event()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import dp_accounting
+from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.calibration import lectures_dp_sgd_noise, noise_multiplier
 from fedprivacy.accounting.epsilon import Accounted, epsilon
@@ -99,8 +99,8 @@ class DpSgdQuestion(DpSgdOptions, Question):
             ALL_RECORDS: ShuffledBatches(passes),
         }
 
-    def _event(self, batches: Batches, noise: float) -> dp_accounting.DpEvent:
-        return batches.event(dp_accounting.GaussianDpEvent(noise), self.records)
+    def _event(self, batches: Batches, noise: float) -> dp.DpEvent:
+        return batches.event(dp.GaussianDpEvent(noise), self.records)
 
     def _row(self, name: str, batches: Batches) -> dict[str, Any]:
         noise = self.noise_multiplier

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
-import dp_accounting
+from dp_accounting import dp_event as dp
 
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.norm import ORDERS, NormMechanism
@@ -44,7 +44,7 @@ class AdditiveQuestion(LaplaceOptions, ScaledQuestion[M]):
             return self.sensitivity
         return (count_sensitivity if self.count else histogram_sensitivity)(self.adjacency)
 
-    def event(self, mechanism: M) -> dp_accounting.DpEvent:
+    def event(self, mechanism: M) -> dp.DpEvent:
         """Returns the event of one release."""
         return mechanism.event(self.adjacency)
 
@@ -116,7 +116,7 @@ class NormQuestion(NormOptions, ScaledQuestion[NormMechanism]):
         """Returns the norm mechanism at this epsilon per release."""
         return NormMechanism(epsilon, self.sensitivity, self.dimension, float(self.order))
 
-    def event(self, mechanism: NormMechanism) -> dp_accounting.DpEvent:
+    def event(self, mechanism: NormMechanism) -> dp.DpEvent:
         """Returns the event of one release."""
         return mechanism.event(self.adjacency)
 

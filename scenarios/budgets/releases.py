@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-import dp_accounting
+from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.calibration import noise_multiplier as least_noise
 from fedprivacy.accounting.epsilon import epsilon as accounted
@@ -50,7 +50,7 @@ class ReleasesQuestion(Question):
             self.not_among("adjacency", ADJACENCIES),
         ]
 
-    def largest(self, at: Callable[[float], M], event: Callable[[M], dp_accounting.DpEvent]) -> M:
+    def largest(self, at: Callable[[float], M], event: Callable[[M], dp.DpEvent]) -> M:
         """Returns the mechanism of largest epsilon per release whose rounds together cost at most `epsilon`.
 
         Args:
@@ -66,7 +66,7 @@ class ReleasesQuestion(Question):
             once = self.epsilon / self.rounds
         else:
 
-            def together(noise: float) -> dp_accounting.DpEvent:
+            def together(noise: float) -> dp.DpEvent:
                 return self.repeated(event(at(min(max(1 / noise, allowed.low), allowed.high))))
 
             # A budget above what rounds of the largest epsilon cost is not used up.
@@ -80,11 +80,11 @@ class ReleasesQuestion(Question):
             )
         return at(once)
 
-    def repeated(self, event: dp_accounting.DpEvent) -> dp_accounting.DpEvent:
+    def repeated(self, event: dp.DpEvent) -> dp.DpEvent:
         """Returns the event of all rounds."""
-        return dp_accounting.SelfComposedDpEvent(event, self.rounds)
+        return dp.SelfComposedDpEvent(event, self.rounds)
 
-    def cost(self, event: dp_accounting.DpEvent, once: float, noise: str) -> dict[str, Any]:
+    def cost(self, event: dp.DpEvent, once: float, noise: str) -> dict[str, Any]:
         """Returns the guarantee of all rounds as fields of the document, `words` among them.
 
         Args:
@@ -119,7 +119,7 @@ class MechanismQuestion(ReleasesQuestion, Generic[M]):
         """Returns the mechanism that spends epsilon on each release."""
 
     @abstractmethod
-    def event(self, mechanism: M) -> dp_accounting.DpEvent:
+    def event(self, mechanism: M) -> dp.DpEvent:
         """Returns the event of one release."""
 
     def calibrated(self) -> M:

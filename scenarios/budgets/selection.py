@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-import dp_accounting
+from dp_accounting import dp_event as dp
 
 from fedprivacy.mechanisms.selection import NOISES, ExponentialMechanism, NoisyMax
 from scenarios.budgets.noise import SENSITIVITY, SIZE
@@ -30,7 +30,7 @@ class SelectionQuestion(ScaledQuestion[S]):
             self.out_of_range("confidence", CONFIDENCE),
         ]
 
-    def event(self, mechanism: S) -> dp_accounting.DpEvent:
+    def event(self, mechanism: S) -> dp.DpEvent:
         """Returns the event of one choice."""
         return mechanism.event()
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import hypergeom
 
 from fedprivacy.attacks.document import over_targets
 from fedprivacy.attacks.intervals import CONFIDENCE, Figure, difference, proportion_high, proportion_low
@@ -153,7 +153,7 @@ class Exposure:
         least 1 - error, no record without any effect is included.
         """
         every, called = self.models + self.others, self.hits + self.alarms
-        tails = hypergeom.sf(self.hits - 1, every, called, self.models)
+        tails = scipy.stats.hypergeom.sf(self.hits - 1, every, called, self.models)
         return np.flatnonzero(tails <= error / len(self.hits))
 
     def to_json(self, most: int = 20) -> dict[str, Any]:

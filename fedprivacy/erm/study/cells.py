@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from fedprivacy.documents.estimates import EstimatesCell, HeldOutErrors
 from fedprivacy.erm.approach import Approach
@@ -158,7 +158,7 @@ def _mean(values: Vector) -> dict[str, float]:
     """The mean over noise with its 95 % interval (t)."""
     mean, half = float(values.mean()), 0.0
     if len(values) > 1:
-        half = float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+        half = float(scipy.stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
     return {"mean": mean, "low": mean - half, "high": mean + half}
 
 

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from matplotlib.ticker import MaxNLocator
-
 from fedprivacy.report import words
 
 STEPS = [1, 2, 2.5, 5, 10]  # of round numbers
@@ -104,6 +102,8 @@ class Axis:
 
     def marks(self, ends: tuple[float, float], many: int) -> list[tuple[float, str]]:
         """The places of the ticks between the ends, each with its name; about so many."""
+        from matplotlib.ticker import MaxNLocator
+
         low, high = ends
         slack = 1e-9 * (high - low)
 

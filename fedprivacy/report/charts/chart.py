@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from fedprivacy.report import svg, words
 from fedprivacy.report.blocks import Picture, Table
@@ -14,6 +13,9 @@ from fedprivacy.report.charts.label import LINE, Label, cut
 from fedprivacy.report.charts.legend import Sample
 from fedprivacy.report.charts.panel import GAP, PAD, Box, Panel
 from fedprivacy.report.charts.series import Key
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WIDTH = {False: 920.0, True: 360.0}  # pixels, for a window and for a phone
 ABOVE = 10.0  # pixels between the texts above the axes and the axes

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING
 
 from fedprivacy.report import svg
 from fedprivacy.report.blocks import Table
@@ -17,6 +16,9 @@ from fedprivacy.report.charts.panel import GAP, LARGE, Box
 from fedprivacy.report.charts.scales import Scale
 from fedprivacy.report.charts.series import Key, Point, Reference, Series
 from fedprivacy.report.charts.spots import Spot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ROW, DENSE, SEVERAL = 26.0, 19.0, 12.0  # pixels of a row, of one among many, of each further dot in it
 MANY, FEW = 20, 24  # rows; with at most so many, names may be above their rows

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from fedprivacy.report import svg, words
 from fedprivacy.report.blocks import Table
@@ -17,6 +17,9 @@ from fedprivacy.report.charts.panel import GAP, LARGE, Box
 from fedprivacy.report.charts.scales import Scale
 from fedprivacy.report.charts.series import FIELD, Key
 from fedprivacy.report.charts.spots import Spot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 TALL, LOW = 230.0, 216.0  # pixels of the axes, large and beside others
 FOOT = 0.6  # where a logarithmic axis of counts begins

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from matplotlib.font_manager import FontProperties, findfont, get_font
-
 from fedprivacy.report import svg
 
 SIZE, SMALL = 13.0, 12.0  # pixels of the type
@@ -68,6 +66,8 @@ def width(text: str, size: float = SIZE, *, bold: bool = False) -> float:
 @lru_cache(maxsize=4096)
 def _advance(letter: str, *, bold: bool) -> float:
     """The width of a letter at size 1; that of a square where the font does not have it."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
     font = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")))
     if not font.get_char_index(ord(letter)):
         return 1.0

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
+from typing import TYPE_CHECKING, Any
 
 from fedprivacy.report import svg
 from fedprivacy.report.charts.label import LINE, SIZE, SMALL, Label, width, wrapped
 from fedprivacy.report.charts.series import FIELD, Key
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SAMPLE, INDENT = 28.0, 36.0  # pixels of a key's line, and from its left end to its text
 APART = 24.0  # pixels between two columns
@@ -65,6 +64,9 @@ def legend(keys: Sequence[Key], room: float) -> tuple[list[Label], list[Sample],
 
 def paint(drawn: Figure, sample: Sample) -> None:
     """Draws the mark of an entry."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Rectangle
+
     wide, tall = drawn.get_size_inches() * 72
     color, marker, line = sample.key.look
     y = 1 - sample.y / tall

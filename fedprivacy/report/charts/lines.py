@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING
 
 from fedprivacy.report import svg, words
 from fedprivacy.report.blocks import Group, Table, Value
@@ -19,6 +18,9 @@ from fedprivacy.report.charts.scales import Scale
 from fedprivacy.report.charts.series import Band, Key, Point, Reference, Series
 from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.charts.spots import Spot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ASIDE = 7.0  # pixels between the points of two series at one place
 SPOTS = 25  # points of a series whose values are shown; of more evenly spaced ones

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
-
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING, Protocol
 
 from fedprivacy.report import svg
 from fedprivacy.report.blocks import Table
@@ -16,6 +14,9 @@ from fedprivacy.report.charts.label import LINE, SIZE, Label, cut, thinned, widt
 from fedprivacy.report.charts.scales import Scale
 from fedprivacy.report.charts.series import Key
 from fedprivacy.report.charts.spots import Spot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LARGE, PHONE = 600.0, 380.0  # pixels of a panel that has a window to itself, and of one on a phone
 GAP = 8.0  # pixels between texts beside each other, and between a tick and its name

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from typing import TYPE_CHECKING
 
 from fedprivacy.report import svg
 from fedprivacy.report.charts.axis import Axis
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SEVERAL = 2  # cut axes that are named one by one; of more there is one sentence
 # A zigzag on the axis, in pixels from its beginning: along it, and across it.
@@ -71,6 +72,8 @@ def sentences(scales: Iterable[Scale]) -> list[str]:
 
 def paint(drawn: Figure, scale: Scale, left: float, bottom: float) -> None:
     """Draws the break mark at the beginning of a cut axis: the lower left corner of the axes, in pixels."""
+    from matplotlib.lines import Line2D
+
     if not scale.cut:
         return
     wide, tall = drawn.get_size_inches() * 72

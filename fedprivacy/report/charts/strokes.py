@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from matplotlib.axes import Axes
-from matplotlib.transforms import ScaledTranslation, Transform
+from typing import TYPE_CHECKING
 
 from fedprivacy.report.charts.axis import Axis
 from fedprivacy.report.charts.legend import edge
 from fedprivacy.report.charts.panel import Box
 from fedprivacy.report.charts.series import Point, Reference, Series
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.transforms import Transform
 
 SMALL, LARGE = 8.0, 12.0  # pixels of a mark
 MARKED, SOME = 25, 8  # points of a line that each have their mark; of more about so many have
@@ -39,6 +42,8 @@ def series(
         shift: The offset of the whole mark, in pixels.
         inside: Whether the line ends at the edges of the axes.
     """
+    from matplotlib.transforms import ScaledTranslation
+
     color, marker, dashes = drawn.look
     low = axes.get_ylim()[0]
     figure = axes.get_figure(root=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from fedprivacy.report import svg, words
 from fedprivacy.report.blocks import Table
@@ -17,6 +17,9 @@ from fedprivacy.report.charts.panel import Box
 from fedprivacy.report.charts.scales import Scale
 from fedprivacy.report.charts.series import Point, Series
 from fedprivacy.report.charts.spots import Spot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LEVELS = 12  # lines of equal height
 ROOM = 0.25  # margin as a share of the drawn range, on each side

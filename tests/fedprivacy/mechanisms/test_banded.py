@@ -128,7 +128,7 @@ def test_a_search_that_fails_costs_accuracy_and_not_privacy(monkeypatch) -> None
     class Failed:
         x, fun = np.full(3, np.nan), np.nan
 
-    monkeypatch.setattr(strategy.optimize, "minimize", lambda *args, **options: Failed)
+    monkeypatch.setattr(strategy.scipy.optimize, "minimize", lambda *args, **options: Failed)
     found = best_strategy.__wrapped__(12, 4)
     assert np.abs(np.linalg.norm(found.matrix(), axis=0) - 1).max() < 1e-12
     assert np.allclose(found.matrix(), square_root(12, 4).matrix(), atol=1e-4)
