@@ -42,7 +42,8 @@ def _show_brief(document: Mapping[str, Any], result: TuneDocument) -> None:
     choice = result.choice
     text = tune.summary(result).removesuffix(".")
     if choice.candidate is not None:
-        accuracy = "" if choice.accuracy is None else f", accuracy {choice.accuracy:.3f}"
-        text = f"chose {words_of(choice.settings)} of {len(result.candidates):,} candidates{accuracy}"
+        accuracy = "not shown" if choice.accuracy is None else f"{choice.accuracy:.3f}"
+        among = f"of {len(result.candidates):,} candidates, accuracy {accuracy}"
+        text = f"chose {words_of(choice.settings)} {among}"
     costs = {row[0]: f"all candidates released: {row[2]}" for row in tune.rows(result)}
     show_brief(document, text, [*result.privacy.guarantees], costs)
