@@ -13,10 +13,10 @@ from fedprivacy.errors import InputError, Refusal
 from fedprivacy.messages.protocol import QueryReply, QueryRequest, check_clients
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.statistics import Statistics
-from fedprivacy.statistics.people import Ids, People
+from fedprivacy.statistics.node_answers import totals
 from fedprivacy.statistics.plan import StatisticsPlan, people_of, plan_of
+from fedprivacy.statistics.population import Ids, People
 from fedprivacy.statistics.streams import statistics_streams
-from fedprivacy.statistics.telling import totals
 
 Answered = NDArray[np.uint8]
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from clients.chunk_training import ChunkTrainer, client_chunks
 from clients.fleet import Budgets, Fleet
 from clients.privacy import sum_noise
-from clients.training import ChunkTrainer, client_chunks
 from clients.worker_pool import WorkerPool
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.mechanisms.summation import RunningSum

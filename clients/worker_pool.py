@@ -21,9 +21,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from clients.chunk_training import ChunkTrainer, Part, joined
 from clients.fleet import Fleet
-from clients.training import ChunkTrainer, Part, joined
-from clients.worker import Died, Worker
+from clients.worker_process import Died, Worker
 from fedprivacy.io.processes import CAN_FORK
 from fedprivacy.messages.faults import Failure
 from fedprivacy.messages.protocol import TrainRequest

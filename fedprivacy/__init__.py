@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scenarios.api.actions import scenario_for as scenario_for
     from scenarios.api.actions import track as track
     from scenarios.api.actions import tune as tune
-    from scenarios.api.people import people as people
+    from scenarios.api.data_argument import people as people
     from scenarios.api.stored import runs as runs
 
 __version__ = "0.1.0"
@@ -38,7 +38,7 @@ _HOMES = {
     "audit": "scenarios.api.actions",
     "compare": "scenarios.api.actions",
     "noise": "scenarios.api.actions",
-    "people": "scenarios.api.people",
+    "people": "scenarios.api.data_argument",
     "read": "scenarios.api.actions",
     "replay": "scenarios.api.actions",
     "run": "scenarios.api.actions",

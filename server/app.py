@@ -50,7 +50,7 @@ from fedprivacy.statistics.streams import statistics_streams
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 from server.aggregation import RoundTotal, nobody_took_part
 from server.deployment_grid import PollingGrid
-from server.estimates import serve as serve_estimates
+from server.erm import serve as serve_estimates
 from server.hosts import deal_hosts
 from server.log_upload import LogUpload, uploading
 from server.optimizers import server_optimizer

@@ -18,10 +18,10 @@ from fedprivacy.mechanisms.laplace import Laplace
 from fedprivacy.messages.faults import REASON
 from fedprivacy.messages.protocol import QueryReply, QueryRequest, parts_of
 from fedprivacy.randomness.system import streams_for
-from fedprivacy.statistics.people import People
 from fedprivacy.statistics.plan import PlannedQuery, StatisticsPlan
+from fedprivacy.statistics.population import People
 from fedprivacy.statistics.record import StatisticsRecord
-from fedprivacy.statistics.releasing import release
+from fedprivacy.statistics.releases import release
 from fedprivacy.statistics.results import result, truth
 from fedprivacy.statistics.streams import statistics_streams
 from server.aggregation import NO_ANSWER, SPENT, by_turn

@@ -9,7 +9,7 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.statistics import Statistics
 from generators.text import summary
-from scenarios.api import people, results
+from scenarios.api import data_argument, results
 
 # In the order of a reader: what is called, then what comes back.
 RETURNED = (
@@ -18,7 +18,7 @@ RETURNED = (
         for name, item in vars(results).items()
         if inspect.isclass(item) and item.__module__ == results.__name__ and not name.startswith("_")
     ),
-    f"scenarios.api.people.{people.People.__name__}",
+    f"scenarios.api.data_argument.{data_argument.People.__name__}",
     "fedprivacy.data.npz.Facts",
     "scenarios.api.actions.Noise",
     "fedprivacy.errors.Problem",

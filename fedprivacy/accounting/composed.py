@@ -19,7 +19,7 @@ from fedprivacy.accounting.composition import (
 )
 from fedprivacy.accounting.epsilon import epsilon_pld, epsilon_rdp
 from fedprivacy.accounting.gaussian import gaussian_epsilon
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.errors import InputError
 
 BASIC = "Dwork and Roth 2014, Theorem 3.16"

@@ -11,7 +11,7 @@ import math
 
 from fedprivacy.accounting.events import MAX_NOISE, MIN_NOISE
 from fedprivacy.accounting.gaussian import gaussian_epsilon
-from fedprivacy.accounting.optimal import composed_epsilon
+from fedprivacy.accounting.optimal_composition import composed_epsilon
 from fedprivacy.errors import InputError
 
 POST_PROCESSING = (

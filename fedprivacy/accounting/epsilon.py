@@ -28,7 +28,7 @@ from functools import lru_cache
 
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.encoded import (
+from fedprivacy.accounting.encoded_updates import (
     FFT_ERROR,
     MOST_COORDINATES,
     EncodedStudentDpEvent,
@@ -37,7 +37,7 @@ from fedprivacy.accounting.encoded import (
 from fedprivacy.accounting.events import RELATIONS, Composition, releases
 from fedprivacy.accounting.gaussian import all_gaussian, as_if_unsampled, composed_gaussians, composed_mu
 from fedprivacy.accounting.known_batches import known_batches
-from fedprivacy.accounting.pure import basic_composition, optimal_composition
+from fedprivacy.accounting.pure_dp import basic_composition, optimal_composition
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.io import side_process
 
@@ -149,7 +149,9 @@ def _not_private(parts: Composition) -> bool:
 
 # scipy.stats and scipy.signal, on which these two rest, take most of a second to import.
 def _loss_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
-    return float(side_process.call("fedprivacy.accounting.loss:loss_epsilon", parts, delta, adjacency))
+    return float(
+        side_process.call("fedprivacy.accounting.privacy_loss:loss_epsilon", parts, delta, adjacency)
+    )
 
 
 def _renyi_epsilon(parts: Composition, delta: float, adjacency: str) -> float:

@@ -26,8 +26,8 @@ import numpy as np
 from dp_accounting import dp_event as dp
 from dp_accounting.privacy_accountant import NeighboringRelation
 
-from fedprivacy.accounting.encoded import LEAST_DEGREES, MOST_DEGREES, EncodedStudentDpEvent
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.encoded_updates import LEAST_DEGREES, MOST_DEGREES, EncodedStudentDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.errors import InputError
 
 MAX_DEPTH = 20

@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from fedprivacy.attacks.auditing import (
+from fedprivacy.attacks.canary_evidence import (
     CHECKS,
     ERROR,
     WITHOUT_CLAIM,
@@ -23,9 +23,9 @@ from fedprivacy.attacks.auditing import (
     claimed_curve,
     estimate,
 )
-from fedprivacy.attacks.empirical import Guesses
-from fedprivacy.attacks.gaussian_scores import ScoreMoments, gaussian_lower_bound
-from fedprivacy.attacks.neighbours import Neighbours
+from fedprivacy.attacks.gaussian_score_bound import ScoreMoments, gaussian_lower_bound
+from fedprivacy.attacks.measured_sensitivity import Neighbours
+from fedprivacy.attacks.one_run_epsilon import Guesses
 from fedprivacy.attacks.tradeoff import GaussianCurve
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import guarantees, printed

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedprivacy.attacks.auditing import ERROR
-from fedprivacy.attacks.gaussian_scores import CONFIDENCE
-from fedprivacy.attacks.neighbours import Neighbours
+from fedprivacy.attacks.canary_evidence import ERROR
+from fedprivacy.attacks.gaussian_score_bound import CONFIDENCE
+from fedprivacy.attacks.measured_sensitivity import Neighbours
 from fedprivacy.guarantees.statement import guarantees
 
 

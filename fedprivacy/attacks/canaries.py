@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedprivacy.attacks.neighbours import mean_and_most
+from fedprivacy.attacks.measured_sensitivity import mean_and_most
 from fedprivacy.attacks.targets import Flags, Scores
 from fedprivacy.errors import InputError
 from fedprivacy.population.partition import Partition

@@ -19,7 +19,7 @@ from bisect import bisect_left
 
 import numpy as np
 
-from fedprivacy.attacks.empirical import Guesses
+from fedprivacy.attacks.one_run_epsilon import Guesses
 from fedprivacy.attacks.tradeoff import TradeOff
 
 LEAST = 1e-9  # smaller probabilities are reported as this

@@ -11,8 +11,8 @@ import scipy
 
 from fedprivacy.attacks.bounds import Bound
 from fedprivacy.attacks.intervals import CONFIDENCE, SEEDS, Figure
-from fedprivacy.attacks.mechanism_audit import LowerBound
 from fedprivacy.attacks.metrics import Measured, points_of
+from fedprivacy.attacks.repeated_run_epsilon import LowerBound
 from fedprivacy.errors import InputError
 
 

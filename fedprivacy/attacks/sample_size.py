@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import count
 
-from fedprivacy.attacks.empirical import Guesses, p_value
 from fedprivacy.attacks.intervals import CONFIDENCE, proportion_high, proportion_low
+from fedprivacy.attacks.one_run_epsilon import Guesses, p_value
 
 WIDEST = 0.5  # of shares: an interval wider than half of all that is possible is no result
 GOAL = 0.2  # the width that the numbers below are for

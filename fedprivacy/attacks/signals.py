@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from fedprivacy.models.by_name import unflatten
-from fedprivacy.training.linear import is_linear, linear_gradients
+from fedprivacy.training.linear_gradients import is_linear, linear_gradients
 
 Vector = NDArray[np.float64]
 _NUMBERS = 2**24  # of gradients in memory at once

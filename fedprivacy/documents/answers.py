@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.guarantee import Guarantees
 from fedprivacy.documents.ledger import Ledger
-from fedprivacy.io.part import CHECKED, Checked, Number, Part, Raw
+from fedprivacy.io.document_part import CHECKED, Checked, Number, Part, Raw
 from fedprivacy.io.validation import Fields
 
 HUGE = 1e300  # beyond it an axis cannot be computed

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.roc import Curve, Rate
 from fedprivacy.guarantees.statement import Guarantee
-from fedprivacy.io.part import CHECKED, IF_THERE, Checked, Number, Part, Raw
+from fedprivacy.io.document_part import CHECKED, IF_THERE, Checked, Number, Part, Raw
 from fedprivacy.io.validation import Fields
 from fedprivacy.mechanisms.catalogue import ClipOnly
 

@@ -10,7 +10,7 @@ from fedprivacy.documents.envelope import TABLE, Document, Performance
 from fedprivacy.documents.ledger import TrainingLedger
 from fedprivacy.documents.redaction import SEEDS
 from fedprivacy.guarantees.statement import Guarantee
-from fedprivacy.io.part import CHECKED, Amount, Checked, Number, Part, Raw
+from fedprivacy.io.document_part import CHECKED, Amount, Checked, Number, Part, Raw
 from fedprivacy.io.validation import Fields
 
 

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from fedprivacy.documents.guarantee import CANDIDATES, Candidate, Guarantees, Records
 from fedprivacy.documents.quality import ClassAccuracy
+from fedprivacy.io.document_part import CHECKED, Checked, Number, Part, Raw
 from fedprivacy.io.folder import is_below
-from fedprivacy.io.part import CHECKED, Checked, Number, Part, Raw
 
 
 def _inside(name: str) -> str:

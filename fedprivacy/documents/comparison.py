@@ -12,7 +12,7 @@ from fedprivacy.documents.envelope import CLOSED, TRUST_ORDER, Arm, Document, Pe
 from fedprivacy.documents.redaction import SEEDS
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.guarantees.statement import Guarantee
-from fedprivacy.io.part import CHECKED, Checked, Part, Raw
+from fedprivacy.io.document_part import CHECKED, Checked, Part, Raw
 
 PARTS = ("cells", "baselines", "options", "variations", "limits")  # the lists of cells
 CELLS = Checked(Annotated[list[Cell], Field(max_length=10_000)])

@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from fedprivacy.documents.redaction import TESTED_NOTE
+from fedprivacy.io.document_part import CHECKED, Amount, Checked, Number, Part, Raw
 from fedprivacy.io.environment import peak_memory_mb
-from fedprivacy.io.part import CHECKED, Amount, Checked, Number, Part, Raw
 
 SCHEMA = 1  # raised when a reader of earlier documents would misread a new one
 TRUST_ORDER = ("none", "central", "distributed", "local")

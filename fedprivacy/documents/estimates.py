@@ -10,7 +10,7 @@ from fedprivacy.documents.answers import Mean
 from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
 from fedprivacy.guarantees.statement import Guarantee
-from fedprivacy.io.part import CHECKED, IF_THERE, Checked, Count, Number, Part, Raw
+from fedprivacy.io.document_part import CHECKED, IF_THERE, Checked, Count, Number, Part, Raw
 
 Positive = Annotated[int, Field(ge=1)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]

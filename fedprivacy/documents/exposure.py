@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from fedprivacy.documents.attack import Count, Measure, Real
 from fedprivacy.documents.roc import Rate
-from fedprivacy.io.part import Part
+from fedprivacy.io.document_part import Part
 
 
 class Record(Part):

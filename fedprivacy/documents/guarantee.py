@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from fedprivacy.guarantees.statement import Guarantee
-from fedprivacy.io.part import CHECKED, IF_THERE, Checked, Count, Number, Part
+from fedprivacy.io.document_part import CHECKED, IF_THERE, Checked, Count, Number, Part
 
 GUARANTEES = Checked(Annotated[list[Guarantee], Field(max_length=12)])
 Guarantees = Annotated[tuple[Guarantee, ...], GUARANTEES]

@@ -20,7 +20,7 @@ from fedprivacy.documents.run import RunDocument
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.errors import InputError
-from fedprivacy.io.part import strict
+from fedprivacy.io.document_part import strict
 from fedprivacy.io.validation import Fields, check, damaged
 
 Kind = TypeVar("Kind", bound=Document)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from fedprivacy.documents.guarantee import Records
-from fedprivacy.io.part import Count, Number, Texts, strict
+from fedprivacy.io.document_part import Count, Number, Texts, strict
 from fedprivacy.io.validation import Fields
 
 Sizes: Any = strict(Records)

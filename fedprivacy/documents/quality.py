@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fedprivacy.io.part import Number, Part
+from fedprivacy.io.document_part import Number, Part
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Records = Annotated[int, Field(ge=0, le=10**12)]

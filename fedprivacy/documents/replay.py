@@ -12,7 +12,7 @@ from fedprivacy.documents.envelope import STATUS, Document, Performance
 from fedprivacy.documents.ledger import Ledger
 from fedprivacy.documents.redaction import SEEDS
 from fedprivacy.guarantees.statement import Guarantee
-from fedprivacy.io.part import CHECKED, Checked, Raw
+from fedprivacy.io.document_part import CHECKED, Checked, Raw
 
 
 class ReplayDocument(Document):

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field, model_validator
 
-from fedprivacy.io.part import Part
+from fedprivacy.io.document_part import Part
 
 Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 

@@ -12,7 +12,7 @@ from fedprivacy.documents.guarantee import Privacy
 from fedprivacy.documents.ledger import TrainingLedger
 from fedprivacy.documents.quality import ClassAccuracy, ColumnGroups, Measures, UserAccuracies
 from fedprivacy.documents.redaction import SEEDS
-from fedprivacy.io.part import CHECKED, Amount, Checked, Count, Number, Part, Raw, Texts
+from fedprivacy.io.document_part import CHECKED, Amount, Checked, Count, Number, Part, Raw, Texts
 
 
 class Round(Part):

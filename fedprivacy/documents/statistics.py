@@ -12,7 +12,7 @@ from fedprivacy.documents.guarantee import Completed, Guarantees, Terms
 from fedprivacy.documents.ledger import StatisticsLedger
 from fedprivacy.documents.redaction import SEEDS
 from fedprivacy.guarantees.statement import Guarantee
-from fedprivacy.io.part import CHECKED, IF_THERE, Checked, Number, Raw
+from fedprivacy.io.document_part import CHECKED, IF_THERE, Checked, Number, Raw
 from fedprivacy.io.validation import Fields
 
 

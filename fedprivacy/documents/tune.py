@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import scipy
 from pydantic import Field
-from scipy.stats import binomtest
 
 from fedprivacy.documents.envelope import Document, Performance
 from fedprivacy.documents.guarantee import Guarantees, Privacy
 from fedprivacy.documents.ledger import Ledger, TrainingLedger
 from fedprivacy.documents.redaction import SEEDS
-from fedprivacy.io.part import CHECKED, Checked, Count, Number, Part, Raw
+from fedprivacy.io.document_part import CHECKED, Checked, Count, Number, Part, Raw
 
 
 class Choice(Part):
@@ -37,7 +37,7 @@ class TuneCandidate(Part):
         accuracy, records = self.public_accuracy, self.public_records
         if accuracy is None or records is None or not 0 <= accuracy <= 1:
             return None
-        ends = binomtest(round(accuracy * records), records).proportion_ci(0.95, method="wilson")
+        ends = scipy.stats.binomtest(round(accuracy * records), records).proportion_ci(0.95, method="wilson")
         return float(ends.low), float(ends.high)
 
 

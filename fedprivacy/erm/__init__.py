@@ -16,16 +16,16 @@ Sources: Chaudhuri, Monteleoni and Sarwate 2011 (output and objective perturbati
 """
 
 from fedprivacy.erm.approach import Approach, Estimate
+from fedprivacy.erm.exponential_grid import GridExponential, regular_grid
 from fedprivacy.erm.federated import Federated, FederatedEstimate
-from fedprivacy.erm.gradient import GradientPerturbation
-from fedprivacy.erm.grid import GridExponential, regular_grid
+from fedprivacy.erm.gradient_perturbation import GradientPerturbation
 from fedprivacy.erm.losses import HuberSVM, Logistic, Loss, Squared
 from fedprivacy.erm.objective import Objective
-from fedprivacy.erm.output import OutputPerturbation
-from fedprivacy.erm.perturbed import ObjectivePerturbation
+from fedprivacy.erm.objective_perturbation import ObjectivePerturbation
+from fedprivacy.erm.output_perturbation import OutputPerturbation
 from fedprivacy.erm.silos import OneShotAverage, SiloGradients
 from fedprivacy.erm.solver import minimise, minimise_within
-from fedprivacy.erm.sufficient import SufficientStatistics
+from fedprivacy.erm.sufficient_statistics import SufficientStatistics
 
 LOSSES: dict[str, type[Loss]] = {kind.name: kind for kind in (Logistic, HuberSVM, Squared)}
 APPROACHES: dict[str, type[Approach]] = {

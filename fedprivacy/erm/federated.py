@@ -1,7 +1,7 @@
 """Federated estimates: messages of silos, aggregation by the server, and guarantees.
 
 Both sides are here, for any transport: one process (`Federated.fit`), or Flower's apps (`clients.erm` and
-`server.estimates`), with the same bits.
+`server.erm`), with the same bits.
 
 The unit is one record, and each record is in one silo alone, so all silos together cost as much as one
 (parallel composition). A silo that does not answer counts as zero, and no denominator depends on the number

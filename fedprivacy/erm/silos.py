@@ -27,7 +27,7 @@ from fedprivacy.erm.federated import (
     Trust,
     purpose_of,
 )
-from fedprivacy.erm.gradient import GradientPerturbation
+from fedprivacy.erm.gradient_perturbation import GradientPerturbation
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.mechanisms.combinations import publishes_one

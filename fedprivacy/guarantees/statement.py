@@ -14,7 +14,7 @@ from fedprivacy.accounting.events import from_json
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.guarantees.charge import COMPLETED
-from fedprivacy.io.part import CHECKED, Checked, Number, Part
+from fedprivacy.io.document_part import CHECKED, Checked, Number, Part
 
 SEES = {
     "server": "the server, which sees each message that it receives",

@@ -58,7 +58,7 @@ _running: _Running | None = None
 
 @contextmanager
 def started(modules: Sequence[str]) -> Iterator[None]:
-    """Has such a process during the block, where there is a second core for it and processes can be forked.
+    """Runs the process during the block, where processes can be forked and there is a second core.
 
     Args:
         modules: The modules that it imports until it is called, in this order.

@@ -16,7 +16,7 @@ from scipy.linalg import solve_triangular, toeplitz
 
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.mechanisms.strategy import Strategy, best_strategy, workload
+from fedprivacy.mechanisms.strategy_matrix import Strategy, best_strategy, workload
 from fedprivacy.randomness.streams import Streams
 
 Vector = NDArray[np.float64]

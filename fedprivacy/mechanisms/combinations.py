@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fedprivacy.errors import InputError, Problem
-from fedprivacy.io.rules import Entry, First, Rule, broken_rules, exceeds, holds
+from fedprivacy.io.rule_table import Entry, First, Rule, broken_rules, exceeds, holds
 from fedprivacy.io.toml_text import literal
 from fedprivacy.mechanisms.local import LOCAL
 

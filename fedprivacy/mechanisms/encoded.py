@@ -11,7 +11,7 @@ import numpy as np
 from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
 
-from fedprivacy.accounting.encoded import LEAST_DEGREES, MOST_DEGREES, EncodedStudentDpEvent
+from fedprivacy.accounting.encoded_updates import LEAST_DEGREES, MOST_DEGREES, EncodedStudentDpEvent
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.encoding import Encoder
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -60,8 +60,8 @@ class EncodedStudent:
     """Independent Student t noise in each coordinate of a sum of updates that were clipped and encoded.
 
     Its cost depends on the coordinates in which two codes differ and on the differences, which are few cases
-    for codes of -a, 0 and a (proof: `fedprivacy.accounting.encoded`). At the same epsilon its variance is
-    larger: against moves that are small in each coordinate, nu (nu + 1)/((nu - 2)(nu + 3)) times that of
+    for codes of -a, 0 and a (proof: `fedprivacy.accounting.encoded_updates`). At the same epsilon its
+    variance is larger: against moves that are small in each coordinate, nu (nu + 1)/((nu - 2)(nu + 3)) times that of
     Gaussian noise, 1.071 for 9 degrees of freedom.
 
     Args:

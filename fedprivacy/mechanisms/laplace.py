@@ -17,7 +17,7 @@ from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.accounting.events import MAX_COUNT, MIN_NOISE
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.additive import AdditiveNoise
 from fedprivacy.mechanisms.ranges import check_adjacency, check_epsilon, check_size

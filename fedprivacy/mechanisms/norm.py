@@ -10,7 +10,7 @@ import numpy as np
 from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.laplace import Laplace
 from fedprivacy.mechanisms.ranges import check_epsilon, check_sensitivity, check_size

@@ -11,7 +11,7 @@ import numpy as np
 from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
 
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 
 # Beyond, the other answer of randomised response is less likely than 1e-10: hardly private any more.
 MAX_EPSILON = 25.0

@@ -60,7 +60,7 @@ REGISTRY: dict[str, Entry] = {
     "discrete-laplace": Entry("other", "laplace:DiscreteLaplace"),
     "norm": Entry("other", "norm:NormMechanism"),
     "exponential-mechanism": Entry("other", "selection:ExponentialMechanism"),
-    "generalised-exponential": Entry("other", "generalised:GeneralisedExponential"),
+    "generalised-exponential": Entry("other", "generalised_exponential:GeneralisedExponential"),
     "noisy-max": Entry("other", "selection:NoisyMax"),
 }
 # What a plan may name in place of a mechanism, although it adds no noise: name -> its place.

@@ -15,7 +15,7 @@ import scipy
 from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms import argmax
 from fedprivacy.mechanisms.ranges import (

@@ -11,7 +11,7 @@ from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.mechanisms.pure import PureMechanism
 
 Vector = NDArray[np.float64]

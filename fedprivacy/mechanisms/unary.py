@@ -11,7 +11,7 @@ from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.coins import coins, rounded_up
 from fedprivacy.mechanisms.frequency import Counts, FrequencyOracle, Reports, half_distinguished

@@ -23,8 +23,8 @@ from fedprivacy.guarantees.per_client import per_client
 from fedprivacy.guarantees.remote_nodes import SIMULATION, Stated
 from fedprivacy.guarantees.statement import completed, guarantees
 from fedprivacy.io import bounded_json
+from fedprivacy.io.document_part import strict
 from fedprivacy.io.environment import peak_memory_mb, versions
-from fedprivacy.io.part import strict
 from fedprivacy.io.validation import check
 from fedprivacy.models.by_name import Evaluation
 from fedprivacy.plan.mechanism_search import Candidate

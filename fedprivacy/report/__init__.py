@@ -33,8 +33,8 @@ from fedprivacy.report import audit, compare, downloads, run, tune, words
 from fedprivacy.report.attacks import run as run_attacks
 from fedprivacy.report.blocks import Page, Section, Text
 from fedprivacy.report.estimates import page as estimates
-from fedprivacy.report.files import OPERATOR, PUBLIC
 from fedprivacy.report.operator_only import PARTS, operator_section
+from fedprivacy.report.page_names import OPERATOR, PUBLIC
 from fedprivacy.report.statistics import compare as compare_statistics
 from fedprivacy.report.statistics import run as run_statistics
 

@@ -9,7 +9,7 @@ from fedprivacy.attacks.sample_size import MOST_CANARIES, canaries_needed, round
 from fedprivacy.documents.audit import AuditDocument, Observer
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.guarantees.statement import printed
-from fedprivacy.report import audit_chart, common, protection, words
+from fedprivacy.report import audit_chart, page_end, protection, words
 from fedprivacy.report.answers import audit as answer
 from fedprivacy.report.blocks import Entry, Items, Page, Section, Table, Text, Value
 
@@ -67,7 +67,7 @@ def page(document: AuditDocument, *, error: bool = False, command: bool = False)
     trust = next((observer.trust for observer in guarantees if observer.trust), "none")
     cells = [protection.Protected(Arm(trust), None, guarantees)]
     return Page(
-        title=common.title(document),
+        title=page_end.title(document),
         eyebrow="Audit",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_audit(document, cells),
@@ -75,7 +75,7 @@ def page(document: AuditDocument, *, error: bool = False, command: bool = False)
         sections=[
             Section("audited", "What was audited", [Items([document.audited.words, *_how(document)])]),
             Section("guarantees", "Who is protected from whom", protection.blocks(cells, ""), folded=False),
-            *common.closing(document, command=command),
+            *page_end.closing(document, command=command),
         ],
     )
 

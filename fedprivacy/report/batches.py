@@ -8,7 +8,7 @@ from typing import Any
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.guarantee import PerClient, Records
 from fedprivacy.documents.run import RunDocument
-from fedprivacy.report import common, words
+from fedprivacy.report import page_end, words
 from fedprivacy.report.blocks import Block, Details, Facts, Section, Table, Text
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
 from fedprivacy.report.charts.axis import percent
@@ -33,7 +33,7 @@ def describe(value: Mapping[str, Any] | None) -> str:
     if not value:
         return ""
     batches = _batches(value)
-    return common.flat(value) if batches is None else batches.words
+    return page_end.flat(value) if batches is None else batches.words
 
 
 def of_run(document: RunDocument) -> list[Section]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.guarantee import Candidate
 from fedprivacy.documents.run import RunDocument
-from fedprivacy.report import names, words
+from fedprivacy.report import arm_labels, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Section, Table, Value
 
 ERROR = (
@@ -27,7 +27,7 @@ def of_run(document: RunDocument) -> list[Section]:
 def of_comparison(document: CompareDocument) -> list[Section]:
     """The candidates of each arm at its largest epsilon, and of every cell below."""
     named = [
-        (Group(names.cell(arm, cell.epsilon), words.reach(cell.guarantees)), cell.candidates, cell)
+        (Group(arm_labels.cell(arm, cell.epsilon), words.reach(cell.guarantees)), cell.candidates, cell)
         for arm in document.arms
         for cell in document.of(arm)
         if cell.candidates
@@ -56,7 +56,7 @@ def _table(groups: Sequence[tuple[Group | None, Sequence[Candidate]]], epsilon_t
         rows += [group] if group else []
         rows += [_row(candidate, measured) for candidate in sorted(candidates, key=_error)]
     head = ["Mechanism", "Noise", "Predicted error", *(["Measured error"] if measured else []), "Choice"]
-    caption = f"{ERROR} {names.NOISE}" + (f" Each epsilon: {epsilon_terms}." if epsilon_terms else "")
+    caption = f"{ERROR} {arm_labels.NOISE}" + (f" Each epsilon: {epsilon_terms}." if epsilon_terms else "")
     return Table(caption, head, rows, numeric=frozenset({2, 3} if measured else {2}), stacked=True)
 
 
@@ -78,4 +78,4 @@ def _row(candidate: Candidate, measured: bool) -> Sequence[Value]:
     else:
         choice = Entry("Not chosen")
     shown = (words.number(error, 3) for error in errors)
-    return (names.mechanism(candidate.mechanism), candidate.noise or "—", *shown, choice)
+    return (arm_labels.mechanism(candidate.mechanism), candidate.noise or "—", *shown, choice)

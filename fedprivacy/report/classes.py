@@ -11,7 +11,7 @@ from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.quality import ClassAccuracy
 from fedprivacy.documents.run import RunDocument
-from fedprivacy.report import names, words
+from fedprivacy.report import arm_labels, words
 from fedprivacy.report.blocks import Block, Details, Section, Table, Text
 from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series, looks
 from fedprivacy.report.charts.axis import percent
@@ -51,7 +51,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     """The classes in each arm at its largest epsilon, and in every cell below."""
     drawn = looks.arms(document.arms)
     every = {
-        id(cell): Column(drawn[arm], names.cell(arm, cell.epsilon), cell.per_class)
+        id(cell): Column(drawn[arm], arm_labels.cell(arm, cell.epsilon), cell.per_class)
         for arm in document.arms
         for cell in document.of(arm)
         if cell.per_class

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from fedprivacy.documents.cell import Cell
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.report import (
+    arm_labels,
     candidates,
     classes,
-    common,
     curves,
     groups,
     limits,
     measures,
-    names,
-    options,
+    option_effects,
+    page_end,
     protection,
-    public,
+    public_records,
+    setting_effects,
     settings,
     units,
-    variations,
     words,
 )
 from fedprivacy.report.answers import compare as answer
@@ -39,7 +39,7 @@ from fedprivacy.report.blocks import (
 )
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series, accuracy_range, looks
 from fedprivacy.report.charts.axis import at_data, percent
-from fedprivacy.report.wording import TRAINING
+from fedprivacy.report.observer_views import TRAINING
 
 ROOM = 5  # the most arms whose labels have room for the observers
 
@@ -55,7 +55,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
     lead: list[Block | Details] = []
     if document.status != "finished":
         planned = sum(len(document.targets(arm)) for arm in document.arms)
-        lead.append(common.status(document, len(document.cells), planned, "cells", error=error))
+        lead.append(page_end.status(document, len(document.cells), planned, "cells", error=error))
     missing = (
         words.ACCURACY_WITHHELD if document.lacks_accuracy else "There is no picture: no cell has a result."
     )
@@ -75,25 +75,25 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
         for cell in document.of(arm)
     ]
     scalings = (cell.scaling for cell in document.cells)
-    uncovered = public.statement(document.scenario.get("data"), scalings)
+    uncovered = public_records.statement(document.scenario.get("data"), scalings)
     sections = [
         Section(
             "guarantees", "Who is protected from whom", protection.blocks(cells, uncovered), folded=False
         ),
         *units.of_comparison(document),
         *limits.of_comparison(document),
-        *options.of_comparison(document),
-        *variations.of_comparison(document),
+        *option_effects.of_comparison(document),
+        *setting_effects.of_comparison(document),
         *curves.of_comparison(document),
         *candidates.of_comparison(document),
         *groups.of_comparison(document),
         *classes.of_comparison(document),
         *measures.of_comparison(document),
         Section("settings", "Settings", settings.blocks(document)),
-        *common.closing(document, command=command, runs=_stored(document)),
+        *page_end.closing(document, command=command, runs=_stored(document)),
     ]
     return Page(
-        title=f"{common.title(document)}: accuracy against privacy",
+        title=f"{page_end.title(document)}: accuracy against privacy",
         eyebrow="Comparison of trust models" + " and units of privacy" * (len(document.units) > 1),
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_comparison(document, cells),
@@ -124,7 +124,7 @@ def _picture(document: CompareDocument) -> Picture | None:
     levels: list[Reference] = []
     drawn = looks.arms(document.arms)
     for arm in document.arms:
-        look, label = drawn[arm], names.arm(arm)
+        look, label = drawn[arm], arm_labels.arm(arm)
         reach = words.reach(document.guarantees(arm))
         if len(document.arms) > ROOM and arm.place:
             reach = ""  # the first arm of its trust model has it in its label
@@ -175,7 +175,7 @@ def _figures(document: CompareDocument) -> Table:
     for arm in document.arms:
         cells = document.of(arm)
         guarantees = document.guarantees(arm)
-        rows.append(Group(names.arm(arm), words.reach(guarantees) if guarantees else ""))
+        rows.append(Group(arm_labels.arm(arm), words.reach(guarantees) if guarantees else ""))
         rows += [_figure_row(cell, several) for cell in cells]
         missing = set(document.targets(arm)) - {cell.epsilon for cell in cells}
         dash = ["—"] * several
@@ -202,7 +202,7 @@ def _several(document: CompareDocument) -> bool:
 def _stored(document: CompareDocument) -> list[Block | Details]:
     """Where each run of the comparison is."""
     stored = [
-        (names.arm(arm), words.target(cell.epsilon), run)
+        (arm_labels.arm(arm), words.target(cell.epsilon), run)
         for arm in document.arms
         for cell in document.of(arm)
         for run in cell.runs
@@ -218,7 +218,7 @@ def _figure_row(cell: Cell, several: bool) -> Sequence[Value]:
     ends = [words.accuracy(end, unit="") for end in cell.accuracy.interval or ()]
     return (
         words.target(cell.epsilon),
-        *[names.mechanism(cell.mechanism)] * several,
+        *[arm_labels.mechanism(cell.mechanism)] * several,
         words.accuracy(cell.accuracy.mean, unit=""),
         " to ".join(ends) or "—",
         ", ".join(words.accuracy(value, unit="") for value in cell.accuracies) or "—",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fedprivacy.documents.cell import Cell
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
-from fedprivacy.report import common, learning, names, words
+from fedprivacy.report import arm_labels, learning, page_end, words
 from fedprivacy.report.blocks import Section, Table
 from fedprivacy.report.charts import Chart, Lines, Series, looks
 from fedprivacy.report.charts.looks import Look
@@ -24,7 +24,9 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         if not cells:
             continue
         arms.append((arm, spaced(cells, looks.EPSILONS)))
-        tables.append(_table(f"{names.arm(arm)}: accuracy by round, {document.averaged}.{epsilon}", cells))
+        tables.append(
+            _table(f"{arm_labels.arm(arm)}: accuracy by round, {document.averaged}.{epsilon}", cells)
+        )
     if not arms:
         return []
     values = [event.accuracy for _, cells in arms for cell in cells for event in cell.curve or ()]
@@ -61,7 +63,7 @@ def _panel(
     arm: Arm, cells: Sequence[Cell], values: Sequence[float], color: str, of_epsilons: Mapping[str, Look]
 ) -> Lines:
     """The lines of one arm, each named by its epsilon; all panels have one accuracy axis."""
-    label = names.arm(arm)
+    label = arm_labels.arm(arm)
     series = []
     for cell in cells:
         name = _name(cell)
@@ -83,4 +85,4 @@ def _table(caption: str, cells: Sequence[Cell]) -> Table:
         "Round",
         *("Accuracy" if c.epsilon is None else f"Epsilon {words.target(c.epsilon)}" for c in cells),
     )
-    return common.sampled(caption, head, rows)
+    return page_end.sampled(caption, head, rows)

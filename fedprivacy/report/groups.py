@@ -12,7 +12,7 @@ from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.quality import FEW, ColumnGroups, GroupAccuracy
 from fedprivacy.documents.run import RunDocument
-from fedprivacy.report import held_out_users, names, words
+from fedprivacy.report import arm_labels, held_out_users, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Section, Table, Text, Value
 from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series, accuracy_range, looks
 from fedprivacy.report.charts.axis import percent
@@ -62,7 +62,7 @@ def of_run(document: RunDocument, trust: str) -> list[Section]:
 def of_comparison(document: CompareDocument) -> list[Section]:
     """The groups in each arm at its largest epsilon, with every cell below, and the worst users of each."""
     cells = {
-        id(cell): (names.cell(arm, cell.epsilon), looks.look(arm), cell)
+        id(cell): (arm_labels.cell(arm, cell.epsilon), looks.look(arm), cell)
         for arm in document.arms
         for cell in document.of(arm)
     }

@@ -20,7 +20,7 @@ from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.escape import printable
 from fedprivacy.io.regular_file import open_regular
 from fedprivacy.report import environment, words
-from fedprivacy.report.files import OPERATOR, PUBLIC
+from fedprivacy.report.page_names import OPERATOR, PUBLIC
 
 FILE, OPERATOR_FILE = "index.html", "operator.html"
 GENERATOR = b'<meta name="generator" content="fedprivacy list">'

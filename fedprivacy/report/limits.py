@@ -8,7 +8,7 @@ from fedprivacy.documents.cell import Ablated, Cell
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.quality import ClassAccuracy
 from fedprivacy.documents.run import RunDocument
-from fedprivacy.report import names, svg, words
+from fedprivacy.report import arm_labels, svg, words
 from fedprivacy.report.blocks import Block, Section, Table, Text
 from fedprivacy.report.charts import Reference
 
@@ -162,4 +162,4 @@ def _section(planned: Cell, variants: Sequence[Ablated], evaluated_on: str) -> S
 
 
 def _noise(cell: Cell) -> str:
-    return names.noise(cell.noise, cell.noise_multiplier) or "—"
+    return arm_labels.noise(cell.noise, cell.noise_multiplier) or "—"

@@ -8,7 +8,7 @@ from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.quality import Measures
 from fedprivacy.documents.run import RunDocument
-from fedprivacy.report import names, words
+from fedprivacy.report import arm_labels, words
 from fedprivacy.report.blocks import Block, Details, Entry, Section, Table, Text, Value
 
 FAR = 0.1  # accuracy above balanced accuracy, from where on classes of unequal size are named
@@ -54,7 +54,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         for cell in document.of(arm):
             if cell.measures is not None:
                 figures = [getattr(cell.measures, name) for name in Measures.model_fields]
-                label = names.cell(arm, cell.epsilon)
+                label = arm_labels.cell(arm, cell.epsilon)
                 rows.append((label, *map(_figure, figures)))
                 balanced = cell.measures.balanced_accuracy
                 if sentence := _hidden(cell.accuracy.mean, balanced.mean if balanced else None):

@@ -10,7 +10,7 @@ from typing import Any
 from fedprivacy.documents.redaction import marked, select
 from fedprivacy.documents.secret_values import secret_paths
 from fedprivacy.messages.faults import KINDS
-from fedprivacy.report import common, words
+from fedprivacy.report import page_end, words
 from fedprivacy.report.attacks import arms, exposed
 from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
 
@@ -66,13 +66,13 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
             continue  # which has tables of its own
         if path == "estimate":
             text = values[0].get("words") if isinstance(values[0], Mapping) else values[0]
-            singles.append(("The mean updates", common.plain(text)))
+            singles.append(("The mean updates", page_end.plain(text)))
         elif path == "dealing":
             singles += [(FIELDS[path], _dealt(values[0]))] if isinstance(values[0], Mapping) else []
         elif "[]." in path:
             series.setdefault(path.rpartition(".")[0], []).append((field, values))
         else:
-            singles.append((FIELDS.get(path, f"{label(field)} ({path})"), common.plain(values[0])))
+            singles.append((FIELDS.get(path, f"{label(field)} ({path})"), page_end.plain(values[0])))
     command = str(document.get("command") or "")
     details = [*arms.training(document), *exposed.blocks(document)]
     if not singles and not series and not elsewhere and not command and not details:
@@ -88,7 +88,7 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
         blocks.append(
             Details("Fields of this kind in the stored records, not shown here", [Items(elsewhere)])
         )
-    return Section(common.OPERATOR_ID, "For the operator only", blocks, operator=True)
+    return Section(page_end.OPERATOR_ID, "For the operator only", blocks, operator=True)
 
 
 def _faults(document: Mapping[str, Any]) -> list[Block | Details]:
@@ -104,11 +104,13 @@ def _faults(document: Mapping[str, Any]) -> list[Block | Details]:
 
 def _dealt(dealing: Mapping[str, Any]) -> str:
     """`node 1: hosts 0, 2; contested host 1: nodes 1, 2`: hosts by node, and hosts without one."""
-    parts = [f"node {node}: hosts {common.plain(hosts)}" for node, hosts in _named(dealing, "nodes")]
-    parts += [f"contested host {host}: nodes {common.plain(n)}" for host, n in _named(dealing, "contested")]
-    parts += [f"node {node} left out: hosts {common.plain(h)}" for node, h in _named(dealing, "left_out")]
-    parts += [f"no node: hosts {common.plain(dealing['missing'])}"] if dealing.get("missing") else []
-    parts += [f"node {node} answered: {common.plain(message)}" for node, message in _named(dealing, "errors")]
+    parts = [f"node {node}: hosts {page_end.plain(hosts)}" for node, hosts in _named(dealing, "nodes")]
+    parts += [f"contested host {host}: nodes {page_end.plain(n)}" for host, n in _named(dealing, "contested")]
+    parts += [f"node {node} left out: hosts {page_end.plain(h)}" for node, h in _named(dealing, "left_out")]
+    parts += [f"no node: hosts {page_end.plain(dealing['missing'])}"] if dealing.get("missing") else []
+    parts += [
+        f"node {node} answered: {page_end.plain(message)}" for node, message in _named(dealing, "errors")
+    ]
     return "; ".join(parts)
 
 
@@ -128,7 +130,7 @@ def _series(
     """A summary of the numeric fields below one list, and all of them element by element."""
     element = {"rounds[]": "round", "cells[]": "cell", "queries[]": "query"}.get(parent, "element")
     summary = [
-        (label(field), *(common.plain(figure(values)) for figure in (min, statistics.median, max, sum)))
+        (label(field), *(page_end.plain(figure(values)) for figure in (min, statistics.median, max, sum)))
         for field, values in columns
         if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
     ]
@@ -142,7 +144,7 @@ def _series(
         (name, *(", ".join(map(_plain, select(holder, path))) or "—" for path in paths))
         for name, holder in _elements(parent, document)
     ]
-    table = common.sampled(
+    table = page_end.sampled(
         f"Each {element} by itself.", (element.capitalize(), *(label(field) for field, _ in columns)), rows
     )
     blocks.append(Details(f"Every {element}", [table]))
@@ -150,7 +152,7 @@ def _series(
 
 
 def _plain(value: Any) -> str:
-    return common.flat(value) or "none" if isinstance(value, Mapping) else common.plain(value)
+    return page_end.flat(value) or "none" if isinstance(value, Mapping) else page_end.plain(value)
 
 
 def _elements(parent: str, document: Mapping[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
@@ -162,4 +164,4 @@ def _elements(parent: str, document: Mapping[str, Any]) -> Iterable[tuple[str, d
         alone: dict[str, Any] = {field: [value]}
         for key in reversed(parents):
             alone = {key: alone}
-        yield common.plain(index), alone
+        yield page_end.plain(index), alone

@@ -12,9 +12,9 @@ from fedprivacy.documents.envelope import Arm
 from fedprivacy.guarantees import certainty
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import Guarantee
-from fedprivacy.report import names, words
+from fedprivacy.report import arm_labels, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Table, Text, Value
-from fedprivacy.report.wording import TRAINING, Wording
+from fedprivacy.report.observer_views import TRAINING, Wording
 
 LISTED = 6  # epsilons that a cell of the table lists; of more, the smallest and the largest
 Row = tuple[str, str | None]  # a trust model, and its unit where several are compared
@@ -74,7 +74,7 @@ def blocks(cells: Sequence[Protected], uncovered: str, wording: Wording = TRAINI
             )
         )
     assumed = [
-        (names.trust(group[0]), lines)
+        (arm_labels.trust(group[0]), lines)
         for group in arms.values()
         if (lines := _assumptions([g for arm in group for g in _of(cells, arm)]))
     ]
@@ -122,7 +122,7 @@ def _matrix(
             )
             for o in observers
         )
-        rows.append((Entry(names.trust(group[0]), note), *entries))
+        rows.append((Entry(arm_labels.trust(group[0]), note), *entries))
     head = ("Trust model", *(f"From {words.observer(name)}" for name in observers))
     return Table(" ".join([caption, *seen]), head, rows, stacked=True)
 
@@ -140,7 +140,7 @@ def _shared(entries: Mapping[Arm, Entry], together: Entry) -> Entry:
     same: dict[str, list[str]] = {}
     for arm, entry in entries.items():
         same.setdefault(f"{entry.text[:1].lower()}{entry.text[1:]}", []).append(
-            names.mechanism_label(arm.mechanism or "")
+            arm_labels.mechanism_label(arm.mechanism or "")
         )
     lines = [f"{words.capital(words.listed(who))}: {text}" for text, who in same.items()]
     tones = {entry.tone for entry in entries.values()}
@@ -219,7 +219,7 @@ def _each(cells: Sequence[Protected], observers: Sequence[str], epsilon_terms: s
         same.setdefault((arm.trust, tuple(rest)), []).append(arm)
     rows: list[Sequence[Value] | Group] = []
     for (_, alike), shared in same.items():
-        rows += [Group(names.arms(shared, arms).replace("\n", "; ")), *alike]
+        rows += [Group(arm_labels.arms(shared, arms).replace("\n", "; ")), *alike]
     caption = f"{ROUNDED} Each epsilon: {epsilon_terms}, against the observer of its column."
     head = ("Requested epsilon", *(f"From {words.observer(name)}" for name in observers))
     return Table(caption, head, rows)
@@ -240,7 +240,7 @@ def _sentences(cells: Sequence[Protected], wording: Wording) -> Table:
             )
             shared = same.setdefault((cell.arm.trust, *row), [])
             shared += [] if cell.arm in shared else [cell.arm]
-    rows = [(names.arms(shared, arms), *row) for (_, *row), shared in same.items()]
+    rows = [(arm_labels.arms(shared, arms), *row) for (_, *row), shared in same.items()]
     epsilon_terms = words.terms([g for cell in cells for g in cell.guarantees])
     caption = ROUNDED + (f" Each epsilon: {epsilon_terms}, against its observer." if epsilon_terms else "")
     return Table(caption, ("Trust model", "Observer", "Epsilon", "At", "In words", "Accountant"), rows)

@@ -9,17 +9,17 @@ from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.guarantee import Privacy
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.report import (
+    arm_labels,
     batches,
     candidates,
     classes,
-    common,
     groups,
     learning,
     limits,
     measures,
-    names,
+    page_end,
     protection,
-    public,
+    public_records,
     stopped,
     units,
     words,
@@ -27,7 +27,7 @@ from fedprivacy.report import (
 from fedprivacy.report.answers import run as answer
 from fedprivacy.report.blocks import Block, Details, Facts, Page, Picture, Section, Text, Tiles
 from fedprivacy.report.charts import Chart, looks
-from fedprivacy.report.wording import TRAINING
+from fedprivacy.report.observer_views import TRAINING
 
 
 def page(document: RunDocument, *, error: bool = False, command: bool = False) -> Page:
@@ -41,7 +41,7 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
     lead: list[Block | Details] = []
     if document.status != "finished":
         done, planned = _done(document), _planned(document)
-        status = common.status(document, done, planned, "rounds", error=error, charge=stopped.PLANNED)
+        status = page_end.status(document, done, planned, "rounds", error=error, charge=stopped.PLANNED)
         lead.append(status)
     picture = _picture(document)
     missing = "There is no learning curve: no round of this run was evaluated."
@@ -49,10 +49,10 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
     lead += [*limits.lead_of_run(document), Tiles(_tiles(document))]
     trust = _trust(document)
     cells = [protection.Protected(Arm(trust), None, document.privacy.guarantees)]
-    uncovered = public.statement(document.scenario.get("data"), [document.setting("data", "scaling")])
+    uncovered = public_records.statement(document.scenario.get("data"), [document.setting("data", "scaling")])
     settings = [*_privacy(document), *_settings(document)]
     return Page(
-        title=common.title(document),
+        title=page_end.title(document),
         eyebrow="Federated run",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_run(document, cells),
@@ -76,7 +76,7 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
             *classes.of_run(document, trust),
             *measures.of_run(document),
             Section("settings", "Settings", [Facts(settings)]),
-            *common.closing(document, command=command),
+            *page_end.closing(document, command=command),
         ],
     )
 
@@ -143,7 +143,7 @@ def _picture(document: RunDocument) -> Picture | None:
         "Line chart of the evaluations by round",
         f"Accuracy and loss of the global model on {on}, by round.{stopped}",
         tuple(panels),
-        tables=(common.sampled(f"Evaluations on {on}, by round.", ("Round", "Accuracy", "Loss"), rows),),
+        tables=(page_end.sampled(f"Evaluations on {on}, by round.", ("Round", "Accuracy", "Loss"), rows),),
     ).picture
 
 
@@ -155,7 +155,7 @@ def _privacy(document: RunDocument) -> list[tuple[str, str]]:
         ("Unit of privacy", f"{unit}: {words.UNITS.get(unit, unit)}" if unit else ""),
         ("Adjacency", f"{adjacency}: {words.change(adjacency, unit)}" if adjacency else ""),
         ("Delta", words.number(plan.delta) if plan.delta is not None else ""),
-        ("Mechanism", names.mechanism(plan.mechanism)),
+        ("Mechanism", arm_labels.mechanism(plan.mechanism)),
         ("Clipping norm", words.number(plan.clipping_norm) if plan.clipping_norm is not None else ""),
         ("Noise", _noise(plan)),
         ("Batches", batches.describe(plan.batches)),
@@ -167,8 +167,8 @@ def _privacy(document: RunDocument) -> list[tuple[str, str]]:
 
 
 def _noise(plan: Privacy) -> str:
-    text = names.noise(plan.noise, plan.noise_multiplier)
-    return f"{words.capital(text)}. {names.NOISE}" if text else ""
+    text = arm_labels.noise(plan.noise, plan.noise_multiplier)
+    return f"{words.capital(text)}. {arm_labels.NOISE}" if text else ""
 
 
 def _settings(document: RunDocument) -> list[tuple[str, str]]:
@@ -178,5 +178,5 @@ def _settings(document: RunDocument) -> list[tuple[str, str]]:
     for name in sections:
         part = document.scenario.get(name)
         if isinstance(part, Mapping) and part:
-            facts.append((words.capital(name), common.flat(part, without.get(name, ()))))
+            facts.append((words.capital(name), page_end.flat(part, without.get(name, ()))))
     return facts

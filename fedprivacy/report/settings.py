@@ -8,9 +8,9 @@ from typing import Any
 from fedprivacy.documents.cell import Cell
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
-from fedprivacy.report import batches, common, names, public, words
+from fedprivacy.report import arm_labels, batches, page_end, public_records, words
 from fedprivacy.report.blocks import Block, Details, Facts, Table
-from fedprivacy.report.wording import TRAINING
+from fedprivacy.report.observer_views import TRAINING
 
 OF_EACH_ARM = ("scaling", "low", "high", "cut")  # keys of the data that a trust model may set otherwise
 SHOWN_APART = ("clients", "public_fraction")
@@ -30,9 +30,9 @@ def _shared(document: CompareDocument) -> list[tuple[str, str]]:
         clients = _each([data.get("clients")])
     fraction = data.get("public_fraction")
     facts = (
-        ("Data set", common.flat(data, (*OF_EACH_ARM, *SHOWN_APART))),
+        ("Data set", page_end.flat(data, (*OF_EACH_ARM, *SHOWN_APART))),
         ("Clients", clients if clients != "—" else ""),
-        ("Public part", "" if fraction is None else public.share_of(data) or "none"),
+        ("Public part", "" if fraction is None else public_records.share_of(data) or "none"),
         *((name.capitalize(), _section(document, name)) for name in ("model", "evaluation")),
     )
     return [(name, value) for name, value in facts if value]
@@ -40,7 +40,7 @@ def _shared(document: CompareDocument) -> list[tuple[str, str]]:
 
 def _section(document: CompareDocument, name: str) -> str:
     part = document.scenario.get(name)
-    return common.flat(part) if isinstance(part, Mapping) else ""
+    return page_end.flat(part) if isinstance(part, Mapping) else ""
 
 
 def _by_arm(document: CompareDocument) -> Table:
@@ -56,18 +56,18 @@ def _by_arm(document: CompareDocument) -> Table:
         "Clipping norm": lambda cells: _each(cell.clipping_norm for cell in cells),
         "Mechanism and noise": _noise,
         "Inside each client": lambda cells: _each(_inside(cell) or None for cell in cells),
-        "At the server": lambda cells: _each(common.flat(c.server, ("rounds",)) or None for c in cells),
+        "At the server": lambda cells: _each(page_end.flat(c.server, ("rounds",)) or None for c in cells),
     }
     rows = [("Who adds the noise", *(_adds_noise(arm, cells) for arm, cells in shown.items()))]
     if any(arm.unit for arm in shown):
         rows.append(("Unit of privacy", *(words.UNITS.get(arm.unit or "", "—") for arm in shown)))
     rows += [(name, *map(fact, shown.values())) for name, fact in facts.items()]
     epsilon_terms = words.terms(document.guarantees())
-    caption = names.NOISE
+    caption = arm_labels.NOISE
     if epsilon_terms:
         caption += f" Each epsilon: {epsilon_terms}, against the observers named above."
     filled = [row for row in rows if any(value != "—" for value in row[1:])]
-    return Table(caption, ("", *map(names.arm, shown)), filled, stacked=True)
+    return Table(caption, ("", *map(arm_labels.arm, shown)), filled, stacked=True)
 
 
 def _adds_noise(arm: Arm, cells: Sequence[Cell]) -> str:
@@ -77,7 +77,7 @@ def _adds_noise(arm: Arm, cells: Sequence[Cell]) -> str:
 
 def _inside(cell: Cell) -> str:
     """The settings of the clients' training that have an effect."""
-    return common.flat(cell.training, batches.without_effect(cell.unit))
+    return page_end.flat(cell.training, batches.without_effect(cell.unit))
 
 
 def _rounds_completed(cells: Sequence[Cell]) -> str:
@@ -97,15 +97,17 @@ def _sampling_stated(cell: Cell) -> Any:
 
 def _each(values: Iterable[Any]) -> str:
     """The value that all cells share, or all their values."""
-    return ", ".join(dict.fromkeys(common.plain(value) for value in values if value is not None)) or "—"
+    return ", ".join(dict.fromkeys(page_end.plain(value) for value in values if value is not None)) or "—"
 
 
 def _noise(cells: Sequence[Cell]) -> str:
     """The mechanism and its noise, a line for each epsilon."""
     lines = []
     for cell in cells:
-        noise = names.noise(cell.noise, cell.noise_multiplier)
-        text = ", ".join(part for part in (names.mechanism(cell.mechanism), noise) if part and part != "—")
+        noise = arm_labels.noise(cell.noise, cell.noise_multiplier)
+        text = ", ".join(
+            part for part in (arm_labels.mechanism(cell.mechanism), noise) if part and part != "—"
+        )
         if text:
             lines.append((f"At epsilon {words.target(cell.epsilon)}: " if cell.epsilon else "") + text)
     return "\n".join(dict.fromkeys(lines)) or "—"

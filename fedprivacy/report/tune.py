@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.guarantees.statement import Guarantee, printed
-from fedprivacy.report import common, protection, tune_chart, words
+from fedprivacy.report import page_end, protection, tune_chart, words
 from fedprivacy.report.answers import tune as answer
 from fedprivacy.report.blocks import Items, Page, Section, Table, Text, Value
 from fedprivacy.scenario.tune.grid import words_of
@@ -82,7 +82,7 @@ def page(document: TuneDocument, *, error: bool = False, command: bool = False) 
     cells = [protection.Protected(Arm("central"), None, guarantees)]
     naive = [guarantee.words for guarantee in document.naive.guarantees if guarantee.words]
     return Page(
-        title=common.title(document),
+        title=page_end.title(document),
         eyebrow="Tuning",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_tune(document, cells),
@@ -93,7 +93,7 @@ def page(document: TuneDocument, *, error: bool = False, command: bool = False) 
             ),
             Section("guarantees", "Who is protected from whom", protection.blocks(cells, ""), folded=False),
             Section("naive", "What the naive way would guarantee", [Items(naive)]),
-            *common.closing(document, command=command),
+            *page_end.closing(document, command=command),
         ],
     )
 

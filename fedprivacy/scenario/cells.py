@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedprivacy.errors import Finding, KeyPath
-from fedprivacy.io.rules import broken_rules
+from fedprivacy.io.rule_table import broken_rules
 from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario import changes
 from fedprivacy.scenario.changes import Tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedprivacy.io.rules import Rule
+from fedprivacy.io.rule_table import Rule
 
 # Privacy loss distributions drop tails of 1e-15: at a delta of that size they state no finite epsilon, and
 # sampling is no longer counted.

@@ -20,8 +20,8 @@ from fedprivacy.mechanisms.pure import MAX_EPSILON
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 from fedprivacy.mechanisms.sensitivity import histogram_sensitivity
 from fedprivacy.scenario.statistics import Statistics
-from fedprivacy.statistics.people import People, people
-from fedprivacy.statistics.questions import Question, questions_of
+from fedprivacy.statistics.population import People, people
+from fedprivacy.statistics.query_values import Question, questions_of
 
 QueryMechanism = (
     RandomizedResponse | FrequencyOracle | Laplace | DiscreteLaplace | ExponentialMechanism | NoisyMax

@@ -12,8 +12,8 @@ from fedprivacy.mechanisms.categories import FrequencyOracle
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 from fedprivacy.statistics.plan import PlannedQuery, QueryMechanism
-from fedprivacy.statistics.questions import Question, Vector, labels
-from fedprivacy.statistics.releasing import Released, of_support, scores_of
+from fedprivacy.statistics.query_values import Question, Vector, labels
+from fedprivacy.statistics.releases import Released, of_support, scores_of
 
 CONFIDENCE = 0.95
 COVERS = "the mechanism's own noise, for the clients that answered; not who was asked"

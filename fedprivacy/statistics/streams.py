@@ -7,7 +7,7 @@ import json
 
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.statistics import Statistics
-from fedprivacy.statistics.people import People
+from fedprivacy.statistics.population import People
 
 # Neither words about a run nor what it is compared with change it.
 _WITHOUT_EFFECT = ("name", "description", "duration", "tuning", "seed", "compare")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.training.examples import clipped_sums
+from fedprivacy.training.clipped_gradients import clipped_sums
 from fedprivacy.training.task import Index, Task
 
 

@@ -19,13 +19,13 @@ from torch import Tensor, nn
 from fedprivacy.mechanisms.clipping import shares_of_norms
 from fedprivacy.models.by_name import unflatten
 from fedprivacy.sampling.batches import Batches
-from fedprivacy.training.between import through
-from fedprivacy.training.chains import is_convolutional
+from fedprivacy.training.chain_gradients import is_convolutional
 from fedprivacy.training.convolutions import FormedConvolution
 from fedprivacy.training.layers import FactoredLinear, FormedLinear, Layer, Place, Scale, Step, rows_at
-from fedprivacy.training.linear import is_linear
+from fedprivacy.training.linear_gradients import is_linear
 from fedprivacy.training.task import Index, LocalTraining, Task
 from fedprivacy.training.unfolding import output_size
+from fedprivacy.training.weightless_layers import through
 
 # Per second and core: floating-point operations of one large product and of many small ones, and bytes moved.
 _SHARED_RATE, _OWN_RATE, _BYTES_RATE = 70e9, 12e9, 15e9

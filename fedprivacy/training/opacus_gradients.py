@@ -13,7 +13,7 @@ import torch
 from opacus import GradSampleModule
 from torch import Tensor, nn
 
-from fedprivacy.training.examples import by_themselves, check_labels
+from fedprivacy.training.clipped_gradients import by_themselves, check_labels
 
 
 def keep_images_in_order(module: nn.Module) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 from fedprivacy.attacks.assessment import assess
 from fedprivacy.attacks.audit_record import dearest
-from fedprivacy.attacks.auditing import guesses_each
-from fedprivacy.attacks.empirical import Guesses
-from fedprivacy.attacks.gaussian_scores import ScoreMoments
-from fedprivacy.attacks.neighbours import Neighbours
+from fedprivacy.attacks.canary_evidence import guesses_each
+from fedprivacy.attacks.gaussian_score_bound import ScoreMoments
+from fedprivacy.attacks.measured_sensitivity import Neighbours
+from fedprivacy.attacks.one_run_epsilon import Guesses
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.verification.audited_runs import AGAIN, checked_runs
 from fedprivacy.verification.differences import refusal, refuse_length

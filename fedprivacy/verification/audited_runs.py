@@ -7,7 +7,7 @@ from typing import Any
 
 from fedprivacy.attacks.audit_record import audit_description
 from fedprivacy.attacks.audited_plan import audited_plan
-from fedprivacy.attacks.auditing import ERROR
+from fedprivacy.attacks.canary_evidence import ERROR
 from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
@@ -16,7 +16,7 @@ from fedprivacy.scenario.data import FileData
 from fedprivacy.verification.differences import difference, refusal, refuse_difference
 from fedprivacy.verification.parts import plain, refuse_parts
 from fedprivacy.verification.run import check_plan
-from fedprivacy.verification.unread import stored_scenario
+from fedprivacy.verification.scenario_without_data import stored_scenario
 
 AGAIN = "audit again"
 

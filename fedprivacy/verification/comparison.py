@@ -17,7 +17,7 @@ from fedprivacy.scenario.variations import varied
 from fedprivacy.verification import run
 from fedprivacy.verification.cells import Cell, closing, places, results
 from fedprivacy.verification.differences import brief, difference, refusal, refuse_difference
-from fedprivacy.verification.unread import check_digest, unread
+from fedprivacy.verification.scenario_without_data import check_digest, unread
 
 AGAIN = "compare again"
 

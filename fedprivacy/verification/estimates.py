@@ -19,7 +19,7 @@ from fedprivacy.scenario.erm import ErmScenario, rules
 from fedprivacy.scenario.erm.sections import NpzRecords
 from fedprivacy.verification.differences import refusal, refuse_length
 from fedprivacy.verification.parts import check_status, first_fitting, of_scenario, refuse_parts
-from fedprivacy.verification.unread import refuse_findings, stored_scenario, unread
+from fedprivacy.verification.scenario_without_data import refuse_findings, stored_scenario, unread
 
 SOURCE = "its scenario implies"
 AGAIN = "run it again"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.attacks.claims import arm_claims, attack_claims, budget, frame_of, proved, verdict_of
-from fedprivacy.attacks.empirical import Guesses
+from fedprivacy.attacks.document_claims import arm_claims, attack_claims, budget, frame_of, proved, verdict_of
+from fedprivacy.attacks.one_run_epsilon import Guesses
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
@@ -16,7 +16,7 @@ from fedprivacy.scenario.data import FileData, Synthetic
 from fedprivacy.verification.differences import placed, refusal, refuse_difference, refuse_length
 from fedprivacy.verification.parts import check_status, of_scenario, plain, refuse_parts
 from fedprivacy.verification.run import check_plan
-from fedprivacy.verification.unread import stored_scenario
+from fedprivacy.verification.scenario_without_data import stored_scenario
 
 SOURCE = "its scenario and its plans imply"
 AGAIN = "attack again"

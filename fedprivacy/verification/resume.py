@@ -7,8 +7,8 @@ from typing import Any
 
 from fedprivacy.documents.run import ResumableRun
 from fedprivacy.errors import InputError
+from fedprivacy.io.document_part import strict
 from fedprivacy.io.environment import versions
-from fedprivacy.io.part import strict
 from fedprivacy.io.validation import check
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_directory import RunDirectory

@@ -17,7 +17,7 @@ from fedprivacy.records.run_record import notes_of, stated_privacy
 from fedprivacy.scenario import Scenario
 from fedprivacy.verification.differences import placed, refusal, refuse_difference
 from fedprivacy.verification.rebuild import counts_of, rebuilt, sizes_of
-from fedprivacy.verification.unread import check_digest, unread
+from fedprivacy.verification.scenario_without_data import check_digest, unread
 
 AGAIN = "run it again"
 

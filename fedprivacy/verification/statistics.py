@@ -19,7 +19,7 @@ from fedprivacy.statistics.record import charged_ledger, claims_of
 from fedprivacy.statistics.results import counted_again, largest_bound, reported, terms
 from fedprivacy.verification.differences import brief, refusal, refuse_length
 from fedprivacy.verification.parts import check_status, first_fitting, of_scenario, refuse_parts
-from fedprivacy.verification.unread import refuse_findings, stored_scenario, unread
+from fedprivacy.verification.scenario_without_data import refuse_findings, stored_scenario, unread
 
 SOURCE = "its scenario implies"
 AGAIN = "run it again"

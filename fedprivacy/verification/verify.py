@@ -16,7 +16,7 @@ from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocu
 from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.errors import InputError
 from fedprivacy.records.run_directory import read_document
-from fedprivacy.verification import audit, choice, comparison, estimates, limits, replay, statistics
+from fedprivacy.verification import audit, comparison, estimates, limits, replay, statistics, tune
 from fedprivacy.verification.differences import brief
 
 # Numbers and texts that fit their fields may still be impossible in a formula.
@@ -28,7 +28,7 @@ Check = Callable[[dict[str, Any], Path, str], dict[str, Any]]
 CHECKS: Mapping[str, Check] = {
     RunDocument.KIND: limits.check,
     CompareDocument.KIND: comparison.check,
-    TuneDocument.KIND: choice.check,
+    TuneDocument.KIND: tune.check,
     StatisticsDocument.KIND: statistics.check,
     StatisticsComparison.KIND: statistics.check_comparison,
     ReplayDocument.KIND: replay.check,

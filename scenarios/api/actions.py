@@ -16,7 +16,7 @@ from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.model import is_object
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.tune import TuneScenario
-from scenarios.api.people import People
+from scenarios.api.data_argument import People
 from scenarios.api.progress import in_notebook, notebook_progress
 from scenarios.api.results import (
     Audit,
@@ -30,9 +30,9 @@ from scenarios.api.results import (
     Tuning,
     result_of,
 )
-from scenarios.api.settings import Request, Source, out_of, request
-from scenarios.cli.kind import ComparisonKind, RunKind, RunOptions
-from scenarios.cli.kinds import kind_of
+from scenarios.api.scenario_arguments import Request, Source, out_of, request
+from scenarios.cli.kind_interface import ComparisonKind, RunKind, RunOptions
+from scenarios.cli.kind_registry import kind_of
 from scenarios.engines.launch import check_workers, engine_of
 from scenarios.tracking.track import check_tracking, tracking
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedprivacy.attacks.claims import arm_claims
+from fedprivacy.attacks.document_claims import arm_claims
 from fedprivacy.documents.attack import ArmResult
 from fedprivacy.errors import InputError
 from fedprivacy.plan.privacy_plan import Plan

@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 
 from fedprivacy.attacks.bounds import bound_of_ledger
-from fedprivacy.attacks.claims import attack_claims, budget, frame_of, points_json, proved, verdict_of
 from fedprivacy.attacks.document import attack_document, over_targets, performance_figures
-from fedprivacy.attacks.empirical import Guesses, lower_bound
+from fedprivacy.attacks.document_claims import (
+    attack_claims,
+    budget,
+    frame_of,
+    points_json,
+    proved,
+    verdict_of,
+)
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.metrics import points_of
+from fedprivacy.attacks.one_run_epsilon import Guesses, lower_bound
 from fedprivacy.documents.attack import Attack, ModelAccuracy
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
-from fedprivacy.attacks.empirical import Guesses, guesses_of
-from fedprivacy.attacks.fitted import choose_score, clustered, supervised
+from fedprivacy.attacks.combined_scores import choose_score, clustered, supervised
 from fedprivacy.attacks.game import Game
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.metrics import Measured, measure
+from fedprivacy.attacks.one_run_epsilon import Guesses, guesses_of
 from fedprivacy.attacks.roc import auc
 from fedprivacy.attacks.signals import Probe, Vector
 from fedprivacy.attacks.targets import Scores, Targets

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedprivacy.attacks.recording import Recording
+from fedprivacy.attacks.stored_observations import Recording
 from fedprivacy.attacks.transcript import Judgement, Sight
 from fedprivacy.errors import InputError
 from fedprivacy.plan.privacy_plan import Plan

@@ -12,7 +12,7 @@ from fedprivacy.mechanisms.categories import ORACLES, FrequencyOracle, least_var
 from fedprivacy.mechanisms.coins import MIN_EPSILON
 from fedprivacy.mechanisms.frequency import MAX_CATEGORIES
 from fedprivacy.mechanisms.pure import MAX_EPSILON
-from scenarios.budgets.options import CategoriesOptions, RandomizedResponseOptions
+from scenarios.budgets.command_options import CategoriesOptions, RandomizedResponseOptions
 from scenarios.budgets.question import CLIENTS, CONFIDENCE, Range, plural
 from scenarios.budgets.releases import MechanismQuestion, ReleasesQuestion
 

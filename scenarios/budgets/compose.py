@@ -9,7 +9,7 @@ from fedprivacy.accounting import composition
 from fedprivacy.accounting.composed import Bound, compositions, gaussian_compositions
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
-from scenarios.budgets.options import ComposeOptions
+from scenarios.budgets.command_options import ComposeOptions
 from scenarios.budgets.question import (
     ADJACENCIES,
     DELTA,

@@ -13,7 +13,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.sampling.batches import BATCHES, Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.scenario.delta import LEAST_DELTA
-from scenarios.budgets.options import DpSgdOptions
+from scenarios.budgets.command_options import DpSgdOptions
 from scenarios.budgets.question import ADJACENCIES, Question, Range, plural, promise
 
 MOST = Range(1, 10**9)

@@ -18,7 +18,7 @@ from fedprivacy.sampling.cohorts import (
     Sampler,
     SeparatedSampling,
 )
-from scenarios.budgets.options import GaussianOptions
+from scenarios.budgets.command_options import GaussianOptions
 from scenarios.budgets.question import (
     ADJACENCIES,
     CLIENTS,

@@ -7,8 +7,8 @@ from typing import Any
 from fedprivacy.accounting import composition
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.gaussian import Gaussian
+from scenarios.budgets.command_options import GroupOptions
 from scenarios.budgets.compose import EPSILON, NOISE
-from scenarios.budgets.options import GroupOptions
 from scenarios.budgets.question import ADJACENCIES, DELTA, DELTA_OR_ZERO, Question, Range
 
 CHANGED = {

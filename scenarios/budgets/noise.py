@@ -10,7 +10,7 @@ from dp_accounting import dp_event as dp
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.norm import ORDERS, NormMechanism
 from fedprivacy.mechanisms.sensitivity import count_sensitivity, histogram_sensitivity
-from scenarios.budgets.options import GeometricOptions, LaplaceOptions, NormOptions
+from scenarios.budgets.command_options import GeometricOptions, LaplaceOptions, NormOptions
 from scenarios.budgets.question import CONFIDENCE, Range, plural
 from scenarios.budgets.scaled import ScaledQuestion
 

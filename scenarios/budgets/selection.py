@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from dp_accounting import dp_event as dp
 
 from fedprivacy.mechanisms.selection import NOISES, ExponentialMechanism, NoisyMax
+from scenarios.budgets.command_options import ExponentialOptions, NoisyMaxOptions
 from scenarios.budgets.noise import SENSITIVITY, SIZE
-from scenarios.budgets.options import ExponentialOptions, NoisyMaxOptions
 from scenarios.budgets.question import CONFIDENCE, plural
 from scenarios.budgets.scaled import ScaledQuestion
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from fedprivacy.accounting import shuffle
 from fedprivacy.guarantees.statement import printed
-from scenarios.budgets.options import ShuffleOptions
+from scenarios.budgets.command_options import ShuffleOptions
 from scenarios.budgets.question import Question, Range, plural, promise
 
 ACCOUNTANT = "shuffling (clones, numerical)"

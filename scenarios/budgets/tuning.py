@@ -8,13 +8,13 @@ from typing import Any
 from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.epsilon import Accounted, epsilon
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.scenario.tune.sections import SHAPES
 from fedprivacy.tuning.repetitions import MOST_MEAN, Repetitions
 from fedprivacy.tuning.selection import PrivateSelection, cost
+from scenarios.budgets.command_options import TuningOptions
 from scenarios.budgets.compose import EPSILON, NOISE
-from scenarios.budgets.options import TuningOptions
 from scenarios.budgets.question import ADJACENCIES, DELTA, DELTA_OR_ZERO, Question, Range, plural, promise
 
 MOST_CANDIDATES = 10_000

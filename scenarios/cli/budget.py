@@ -1,4 +1,4 @@
-"""The `fedprivacy budget` commands, made from the options in `scenarios/budgets/options.py`."""
+"""The `fedprivacy budget` commands, made from the options in `scenarios/budgets/command_options.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from scenarios.budgets.options import COMMANDS, Help, Options
+from scenarios.budgets.command_options import COMMANDS, Help, Options
 from scenarios.cli.output import Json, print_answer
 
 app = typer.Typer(

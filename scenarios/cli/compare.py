@@ -44,8 +44,8 @@ def compare(
     """
     from fedprivacy.records.run_directory import check_out
     from scenarios.cli.display import job_progress
-    from scenarios.cli.kind import ComparisonKind
-    from scenarios.cli.kinds import kind_of, scenario_for
+    from scenarios.cli.kind_interface import ComparisonKind
+    from scenarios.cli.kind_registry import kind_of, scenario_for
     from scenarios.cli.scenario_argument import (
         check_start_or_resume,
         comparison_to_resume,

@@ -12,7 +12,7 @@ from fedprivacy.documents.kinds import read
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.io.console import Terminal
-from fedprivacy.report.attacks import arms, figures, finding, headline, levels, released, strongest
+from fedprivacy.report.attacks import arms, figures, finding, headline, levels, outsider_table, strongest
 from fedprivacy.report.blocks import Entry
 from fedprivacy.report.words import accuracy
 from scenarios.cli.brief import answer_of, cost_of, show_brief
@@ -107,7 +107,7 @@ def _show_arms(console: Terminal, plain: Terminal, result: ReplayDocument) -> No
 
 def _show_released(console: Terminal, result: ReplayDocument) -> None:
     """Prints the accuracy of the released model, and of each attack on it."""
-    head, rows = released.table(result)
+    head, rows = outsider_table.table(result)
     if not rows:
         return
     table = Table(title="Accuracy; of attacks, balanced accuracy", title_justify="left")

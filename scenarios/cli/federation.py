@@ -53,7 +53,7 @@ def up(
 ) -> None:
     """Start a SuperLink and SuperNodes on loopback, and return when all nodes are online."""
     from fedprivacy.scenario.erm import ErmScenario
-    from scenarios.cli.kinds import scenario_for
+    from scenarios.cli.kind_registry import scenario_for
     from scenarios.engines.bundle import with_absolute_paths
     from scenarios.federation import local
     from scenarios.federation.state import FOLDER, SEEDED_WARNING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scenarios.cli.kind import RunOptions
+from scenarios.cli.kind_interface import RunOptions
 
 if TYPE_CHECKING:
     from fedprivacy.scenario.loading import AnyScenario

@@ -22,13 +22,13 @@ import typer
 from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.terminal import guard_streams
-from scenarios.cli.attack import audit, replay, risk
+from scenarios.cli.attack_commands import audit, replay, risk
 from scenarios.cli.budget import app as budget_app
 from scenarios.cli.compare import compare
 from scenarios.cli.federation import app as federation_app
-from scenarios.cli.files import doctor, import_table, new, report, scenarios
+from scenarios.cli.file_commands import doctor, import_table, new, report, scenarios
 from scenarios.cli.run import run
-from scenarios.cli.stored import diff, export, list_runs, rm, show, tag
+from scenarios.cli.stored_commands import diff, export, list_runs, rm, show, tag
 from scenarios.cli.tune import tune
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from scenarios.cli.output import Json, Operator, check_operator, print_result, s
 # Imported beside torch, in the order of their use: accountants, measures, and what draws the page.
 BESIDE = (
     "fedprivacy.plan.privacy_plan",
-    "fedprivacy.accounting.loss",
+    "fedprivacy.accounting.privacy_loss",
     "fedprivacy.accounting.renyi",
     "dp_accounting.mechanism_calibration",
     "fedprivacy.report",
@@ -96,8 +96,8 @@ def run(
     """
     from fedprivacy.errors import InputError
     from fedprivacy.records.run_directory import check_out
-    from scenarios.cli.kind import RunKind, RunOptions
-    from scenarios.cli.kinds import kind_of, scenario_for
+    from scenarios.cli.kind_interface import RunKind, RunOptions
+    from scenarios.cli.kind_registry import kind_of, scenario_for
     from scenarios.cli.limits import check_limits, measured
     from scenarios.cli.scenario_argument import (
         check_start_or_resume,

@@ -14,7 +14,7 @@ from fedprivacy.records.run_directory import RunDirectory, read_document
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.base import MAX_SEED
 from fedprivacy.scenario.loading import AnyScenario, load
-from scenarios.cli.kinds import kind_of, scenario_for
+from scenarios.cli.kind_registry import kind_of, scenario_for
 from scenarios.jobs.manifest import MANIFEST, manifest_in
 
 

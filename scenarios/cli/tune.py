@@ -37,7 +37,7 @@ def tune(
     from fedprivacy.scenario.model import permit
     from fedprivacy.scenario.tune import TuneScenario
     from scenarios.cli.display import job_progress
-    from scenarios.cli.kinds import scenario_for
+    from scenarios.cli.kind_registry import scenario_for
     from scenarios.cli.scenario_argument import (
         check_start_or_resume,
         reproducing_command,

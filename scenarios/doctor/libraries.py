@@ -24,7 +24,7 @@ found = {
 }
 """
 _FLOWER = """
-from scenarios.engines.contract import PROMISES
+from scenarios.engines.dependency_contract import PROMISES
 found = [[one.words, one.broken()] for one in PROMISES if one.broken()]
 """
 # As the engine does: its own cluster, ignoring RAY_ADDRESS and any running cluster.
@@ -32,7 +32,7 @@ _RAY = """
 from scenarios.engines.ray_cluster import cluster
 with cluster(1):
     import ray
-    from scenarios.engines.contract import RAY_PROMISES
+    from scenarios.engines.dependency_contract import RAY_PROMISES
     found = {
         "answer": ray.get(ray.remote(lambda number: number + 1).remote(41)),
         "broken": [[one.words, one.broken()] for one in RAY_PROMISES if one.broken()],

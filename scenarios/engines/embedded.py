@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from flwr.app import Message, UserConfigValue
 from flwr.clientapp import ClientApp
 
-from scenarios.engines.simulated import SimulatedGrid
+from scenarios.engines.simulated_grid import SimulatedGrid
 
 
 class EmbeddedGrid(SimulatedGrid):

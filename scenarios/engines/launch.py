@@ -201,7 +201,7 @@ def _ray(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> 
     with cluster(engine.workers, engine.gpus_per_worker, engine.ray_address) as room:
         print(OPEN_PORTS, file=sys.stderr)
         from scenarios.engines.ray_grid import RayGrid
-        from scenarios.engines.ray_workers import Workers
+        from scenarios.engines.ray_worker_pool import Workers
 
         with Workers(room, make_app, changes) as workers:
             nodes = [{"partition-id": 0, "num-partitions": 1}]
@@ -244,7 +244,7 @@ def launched_silos(engine: Engine, scenario: ErmScenario, silos: Silos) -> Itera
     with cluster(engine.workers, 0.0, engine.ray_address) as room:
         print(OPEN_PORTS, file=sys.stderr)
         from scenarios.engines.ray_grid import RayGrid
-        from scenarios.engines.ray_workers import Workers
+        from scenarios.engines.ray_worker_pool import Workers
 
         with Workers(room, app) as workers:
             yield RayGrid(workers, [{"partition-id": at, "num-partitions": hosts} for at in range(hosts)])

@@ -20,9 +20,9 @@ from fedprivacy.errors import Refusal
 from scenarios.engines.flower_internals import CLIENT_APP_RAISED_EXCEPTION, NODE_UNAVAILABLE, identity
 from scenarios.engines.node import Node, set_reply_id
 from scenarios.engines.plain_records import put_together, take_apart
-from scenarios.engines.ray_worker import Answer, Call
-from scenarios.engines.ray_workers import Ticket, Workers
-from scenarios.engines.simulated import SimulatedGrid
+from scenarios.engines.ray_actor import Answer, Call
+from scenarios.engines.ray_worker_pool import Ticket, Workers
+from scenarios.engines.simulated_grid import SimulatedGrid
 
 _SMALL = (
     50_000  # bytes that travel with a message; larger arrays are put into Ray's store, once for all messages

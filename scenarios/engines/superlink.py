@@ -21,7 +21,7 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.verification.verify import checked_document
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
-from scenarios.engines.following import Following
+from scenarios.engines.run_follower import Following
 from scenarios.federation.control import Control
 from scenarios.federation.state import SEEDED_WARNING, Target
 from scenarios.jobs.interrupts import deferred, undisturbed

@@ -12,8 +12,8 @@ import numpy as np
 
 from fedprivacy.attacks.assessment import assess
 from fedprivacy.attacks.audit_record import audit_description, dearest
-from fedprivacy.attacks.auditing import ERROR, added, guessed
-from fedprivacy.attacks.gaussian_scores import ScoreMoments
+from fedprivacy.attacks.canary_evidence import ERROR, added, guessed
+from fedprivacy.attacks.gaussian_score_bound import ScoreMoments
 from fedprivacy.documents import audit as documents
 from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.documents.envelope import Performance

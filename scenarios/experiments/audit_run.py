@@ -19,7 +19,7 @@ from clients.fleet import Fleet
 from clients.worker_pool import WorkerPool
 from fedprivacy.attacks.audited_plan import audited_plan
 from fedprivacy.attacks.canaries import Canaries, at_most, draw_canaries, with_canaries
-from fedprivacy.attacks.neighbours import Neighbours
+from fedprivacy.attacks.measured_sensitivity import Neighbours
 from fedprivacy.attacks.targets import Flags, Scores
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.mechanisms.catalogue import ClipOnly
@@ -28,7 +28,7 @@ from fedprivacy.population.clients import Population, population
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario import Scenario
 from scenarios.engines.embedded import EmbeddedGrid
-from scenarios.experiments.neighbours import neighbours, with_partition
+from scenarios.experiments.neighbouring_runs import neighbours, with_partition
 from server.adversary import Interposed
 from server.app import federation_of
 from server.audit import Auditor, Overheard
@@ -208,7 +208,7 @@ def _train(job: Audited, fleet: Fleet, people: Population) -> _Seen:
     assert fleet.canaries is not None
     canaries = fleet.canaries
     # Single messages, so that the auditor can subtract the others; with one draw of noise for a sum there are
-    # only sums. The summation on nodes is checked on neighbouring data (`scenarios.experiments.neighbours`).
+    # only sums. `scenarios.experiments.neighbouring_runs` checks the summation on nodes.
     observe = "sum" if fleet.plan.noise_draw == "sum" else "each"
     federation_settings = job.scenario.federation.model_copy(update={"observe": observe})
     scenario = job.scenario.model_copy(update={"federation": federation_settings})

@@ -14,7 +14,7 @@ from fedprivacy.records.ownership import begin_run
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.erm import ErmScenario
 from scenarios.engines.launch import EMBEDDED, Engine, launched_silos
-from server.estimates import serve
+from server.erm import serve
 
 
 def fit(

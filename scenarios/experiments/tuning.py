@@ -30,7 +30,7 @@ from fedprivacy.training.model_spec import model_spec
 from fedprivacy.tuning.ledgers import chosen_ledger, law_of, naive_ledger
 from fedprivacy.tuning.scores import by_clients as by_the_clients
 from fedprivacy.tuning.selection import PrivateSelection, best
-from fedprivacy.verification.choice import claims_of
+from fedprivacy.verification.tune import claims_of
 from scenarios.experiments.tuning_candidate import PublicSplit, by_clients, by_public, train
 from scenarios.jobs.cell_store import CellTask, digest_of
 from scenarios.jobs.outcome import JobOutcome

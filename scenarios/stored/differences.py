@@ -10,7 +10,7 @@ from fedprivacy.documents.redaction import operator_only, public, redact, select
 from fedprivacy.documents.secret_values import secret_paths
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import printed
-from fedprivacy.io.flat import flat
+from fedprivacy.io.flat_tables import flat
 from fedprivacy.verification.verify import checked_document
 
 # Texts for a reader, which change nothing that is computed.

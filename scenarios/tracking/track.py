@@ -14,7 +14,7 @@ from fedprivacy.documents.run import RunDocument
 from fedprivacy.documents.secret_values import secret_paths
 from fedprivacy.errors import InputError
 from fedprivacy.io.escape import on_one_line
-from fedprivacy.io.flat import flat
+from fedprivacy.io.flat_tables import flat
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.loading import AnyScenario
 from scenarios.tracking.tracker import Tracker, tracker_class

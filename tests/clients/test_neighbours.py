@@ -18,8 +18,8 @@ from hypothesis import strategies as some
 from own_bits import bits_of_each
 
 from benchmarks.faulty import TRIGGER
+from clients.chunk_training import ChunkTrainer, client_chunks
 from clients.fleet import Fleet
-from clients.training import ChunkTrainer, client_chunks
 from clients.training_handler import answer
 from clients.worker_pool import WorkerPool
 from fedprivacy.data.datasets import Dataset

@@ -12,9 +12,9 @@ from scipy import stats
 
 from clients.app import app as flower_app
 from clients.app import faults_of, make_app
+from clients.chunk_training import client_chunks
 from clients.fleet import Budgets, Fleet
 from clients.privacy import privatise, sum_noise
-from clients.training import client_chunks
 from clients.training_handler import answer
 from fedprivacy.errors import Refusal
 from fedprivacy.mechanisms.gaussian import Gaussian

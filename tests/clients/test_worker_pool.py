@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from clients.chunk_training import ChunkTrainer, client_chunks
 from clients.fleet import Fleet
-from clients.training import ChunkTrainer, client_chunks
 from clients.worker_pool import WorkerPool
 from fedprivacy.messages.protocol import TrainRequest
 from fedprivacy.records.run_directory import RunDirectory

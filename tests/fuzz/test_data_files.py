@@ -15,7 +15,7 @@ from breaking import Tally, bounded, broken_bytes, broken_json, broken_npy, fuzz
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fedprivacy.attacks.recording import Recording
+from fedprivacy.attacks.stored_observations import Recording
 from fedprivacy.attacks.transcript import Sight
 from fedprivacy.data import npz
 from fedprivacy.data.storage import mapped

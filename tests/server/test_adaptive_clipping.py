@@ -17,7 +17,7 @@ from flwr.clientapp.typing import ClientAppCallable
 
 from clients.fleet import Fleet
 from clients.training_handler import answer
-from fedprivacy.attacks.mechanism_audit import gaussian_bound
+from fedprivacy.attacks.repeated_run_epsilon import gaussian_bound
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian

@@ -16,7 +16,7 @@ from scipy import stats
 
 from clients.fleet import Fleet
 from clients.training_handler import answer
-from fedprivacy.attacks.mechanism_audit import threshold_bound
+from fedprivacy.attacks.repeated_run_epsilon import threshold_bound
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.messages.protocol import TrainRequest

@@ -27,7 +27,7 @@ from fedprivacy.verification.verify import checked_document
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import serve
 from server.deployment_grid import PollingGrid
-from server.estimates import serve as serve_estimates
+from server.erm import serve as serve_estimates
 from server.hosts import Dealing, deal_hosts
 from server.statistics import serve as serve_statistics
 from tests.clients.test_erm import made as study_of_silos

@@ -13,7 +13,7 @@ import server.log_upload
 from fedprivacy.errors import RunError
 from fedprivacy.io.log_transfer import MOST_BYTES, Arrivals
 from fedprivacy.records.run_directory import Checkpoint, RunDirectory
-from scenarios.engines.following import _LONGEST
+from scenarios.engines.run_follower import _LONGEST
 from server.log_upload import LogUpload, uploading
 
 TOKEN = "5" * 32

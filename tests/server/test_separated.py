@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from clients.fleet import Fleet
-from fedprivacy.attacks.mechanism_audit import gaussian_bound
+from fedprivacy.attacks.repeated_run_epsilon import gaussian_bound
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.guarantees.per_client import per_client

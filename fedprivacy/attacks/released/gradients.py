@@ -1,7 +1,7 @@
 """The gradient of each record's loss by the last linear layer: what a white-box attacker sees of it.
 
-By the weights and the bias of a linear layer it is an outer product (see `fedprivacy.training.linear`), and
-is kept as its two factors.
+By the weights and the bias of a linear layer it is an outer product (see
+`fedprivacy.training.linear_gradients`), and is kept as its two factors.
 """
 
 from __future__ import annotations

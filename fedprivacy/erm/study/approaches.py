@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from fedprivacy.erm.approach import Approach
+from fedprivacy.erm.exponential_grid import GridExponential, regular_grid
 from fedprivacy.erm.federated import Federated
-from fedprivacy.erm.gradient import GradientPerturbation
-from fedprivacy.erm.grid import GridExponential, regular_grid
+from fedprivacy.erm.gradient_perturbation import GradientPerturbation
 from fedprivacy.erm.objective import Objective
-from fedprivacy.erm.output import OutputPerturbation
-from fedprivacy.erm.perturbed import ObjectivePerturbation
+from fedprivacy.erm.objective_perturbation import ObjectivePerturbation
+from fedprivacy.erm.output_perturbation import OutputPerturbation
 from fedprivacy.erm.silos import OneShotAverage, SiloGradients
 from fedprivacy.erm.study.people import dimension_of, loss_of
-from fedprivacy.erm.sufficient import SufficientStatistics
+from fedprivacy.erm.sufficient_statistics import SufficientStatistics
 from fedprivacy.scenario.erm import ErmScenario
 
 

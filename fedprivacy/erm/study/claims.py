@@ -9,10 +9,10 @@ import numpy as np
 from fedprivacy.accounting.events import to_json
 from fedprivacy.erm.approach import Approach
 from fedprivacy.erm.assumptions import ErmAssumption
+from fedprivacy.erm.exponential_grid import GridExponential
 from fedprivacy.erm.federated import Federated
-from fedprivacy.erm.gradient import GradientPerturbation
-from fedprivacy.erm.grid import GridExponential
-from fedprivacy.erm.perturbed import ObjectivePerturbation
+from fedprivacy.erm.gradient_perturbation import GradientPerturbation
+from fedprivacy.erm.objective_perturbation import ObjectivePerturbation
 from fedprivacy.erm.silos import SiloGradients
 from fedprivacy.erm.study.approaches import Cell, approach_of, federated_of, objective_of, silos_of
 from fedprivacy.errors import InputError

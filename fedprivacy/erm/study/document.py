@@ -13,7 +13,7 @@ import numpy as np
 from fedprivacy.documents import estimates as documents
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.documents.estimates import EstimatesDocument, Slope, Value
-from fedprivacy.erm.gradient import GradientPerturbation
+from fedprivacy.erm.gradient_perturbation import GradientPerturbation
 from fedprivacy.erm.study.approaches import Cell, approach_of, cells_of, objective_of
 from fedprivacy.erm.study.cells import Exact, exact, run_cell
 from fedprivacy.erm.study.claims import by_curator
@@ -65,7 +65,7 @@ def study(
         people: Its records.
         directory: Where it is written, as it goes.
         streams: Its streams; None for those of the scenario.
-        request: Sends requests to silos (`server.estimates`); None: they are in this process.
+        request: Sends requests to silos (`server.erm`); None: they are in this process.
         dealing: How the hosts of silos were dealt to nodes, as far as they were (`server.hosts`).
         stated: What is stated of nodes that are not our own; None: all silos are.
         command: The command that reproduces it, for the record.

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from fedprivacy.guarantees import certainty
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import Guarantee
-from fedprivacy.report import names, words
+from fedprivacy.report import arm_labels, words
 from fedprivacy.report.blocks import ANSWER_WORDS, Answer, Card, Entry
 from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.protection import Protected
@@ -83,7 +83,7 @@ def cost(lines: Sequence[Entry], note: str = "") -> Card:
 
 def protected(cells: Sequence[Protected], note: str = "") -> Card:
     """A line for each observer: the epsilon against it and what it rules out, or no guarantee."""
-    several = len(dict.fromkeys(names.trust(cell.arm) for cell in cells if cell.guarantees)) > 1
+    several = len(dict.fromkeys(arm_labels.trust(cell.arm) for cell in cells if cell.guarantees)) > 1
     lines = [_line(name, cells, several) for name in _observers(cells)]
     return Card(WHO, lines or [Entry("Nothing here states a guarantee")], note)
 
@@ -146,7 +146,7 @@ def _line(observer: str, cells: Sequence[Protected], several: bool) -> Entry:
         ends = [f"{level_word(g)} at {words.epsilon(g.epsilon)}" for g in (strictest, largest)]
         notes.append(level_word(largest) if level_word(strictest) == level_word(largest) else ", ".join(ends))
     if several:
-        under = words.listed(dict.fromkeys(names.trust(cell.arm) for cell, _ in held))
+        under = words.listed(dict.fromkeys(arm_labels.trust(cell.arm) for cell, _ in held))
         bare = any(cell.arm.trust != "none" and not g.holds for cell, g in seen)
         notes.append(f"{under} only" if bare else under)
     elif len(held) < len(seen):

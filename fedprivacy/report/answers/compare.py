@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fedprivacy.documents.cell import Cell
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
-from fedprivacy.report import names, words
+from fedprivacy.report import arm_labels, words
 from fedprivacy.report.answers import cards
 from fedprivacy.report.blocks import Answer, Entry
 from fedprivacy.report.protection import Protected
@@ -102,7 +102,7 @@ def _best(document: CompareDocument, epsilon: float) -> dict[str, Best]:
     groups: dict[str, list[Cell]] = {}
     for arm in document.arms:
         measured = [cell for cell in document.of(arm) if cell.epsilon == epsilon and _mean(cell) is not None]
-        groups.setdefault(names.trust(Arm(arm.trust, unit=arm.unit)), []).extend(measured)
+        groups.setdefault(arm_labels.trust(Arm(arm.trust, unit=arm.unit)), []).extend(measured)
     best = {name: Best(max(group, key=_reached), len(group)) for name, group in groups.items() if group}
     return dict(sorted(best.items(), key=lambda named: -_reached(named[1].cell)))
 

@@ -12,7 +12,7 @@ from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.io.validation import damaged
 from fedprivacy.report import words
-from fedprivacy.report.attacks import figures, frontier, headline, lectures, strongest, table
+from fedprivacy.report.attacks import attack_table, figures, frontier, headline, lecture_figures, strongest
 from fedprivacy.report.attacks.strongest import Reached
 from fedprivacy.report.blocks import (
     Block,
@@ -148,7 +148,7 @@ def sections(document: ReplayDocument) -> list[Section]:
         blocks.append(Details("Attacks that could not be had", [Items(left)]))
     shown = [Section("frontier", "Accuracy, epsilon and the strongest attack", blocks, folded=False)]
     details = [
-        Details(f"Every attack in the arm {name}", [table.figured(_alone(document, name))])
+        Details(f"Every attack in the arm {name}", [attack_table.figured(_alone(document, name))])
         for name in strongest.looks(document)
         if any(arm.arm == name for arm in document.attacks)
     ]
@@ -173,7 +173,7 @@ def summary(document: ReplayDocument, *, training: bool = False) -> Table:
         for group in reached.values():
             row.append(_entry_of(group[place]))
         rows.append(row)
-    rows += lectures.beside(document, training=training)
+    rows += lecture_figures.beside(document, training=training)
     seats = (f"{words.capital(figures.seat(seat))}: AUC" for seat in reached)
     head = ("Arm", *(["Accuracy in training"] if training else []), "Accuracy in test", *seats)
     known = "what they were trained on and on held-out records" if training else "held-out records"

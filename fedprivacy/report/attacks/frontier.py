@@ -8,7 +8,7 @@ from typing import Any
 from fedprivacy.documents.attack import Level
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import svg, words
-from fedprivacy.report.attacks import figures, price, scale, strongest
+from fedprivacy.report.attacks import epsilon_axis, figures, price_chart, strongest
 from fedprivacy.report.attacks.strongest import Reached
 from fedprivacy.report.charts import Axis, Lines, Point, Reference, Series
 from fedprivacy.report.charts.axis import percent
@@ -31,7 +31,7 @@ def panels(document: ReplayDocument) -> tuple[Lines, ...]:
         document: Of arms, at two levels of privacy at least.
     """
     reached = strongest.reached(document)
-    places = scale.places_of(_levels(document))
+    places = epsilon_axis.places_of(_levels(document))
     low = min([figures.GUESSING, *(r.best.auc.low for group in reached.values() for r in group if r.best)])
     attacks = (_attacks(document, group, places, low) for group in reached.values())
     return (*attacks, _accuracy(document, places))
@@ -61,20 +61,20 @@ def _attacks(
         allowed = {reach.arm.level: reach.bound.auc for reach in reaches if reach.bound.auc is not None}
         if allowed:
             dashes = _dashes(bounded.index(name), len(bounded))
-            points = scale.points(places, allowed)
+            points = epsilon_axis.points(places, allowed)
             bounds.append(Series((look[0], "_", dashes), ALLOWED, points, width=1.75, sample=SAMPLE))
         best = {reach.arm.level: reach.best.auc for reach in reaches if reach.best is not None}
         areas = {level: auc.value for level, auc in best.items()}
         ends = {level: (auc.low, auc.high) for level, auc in best.items()}
         if areas:
-            points = scale.points(places, areas, ends)
+            points = epsilon_axis.points(places, areas, ends)
             series.append(Series(look, name, points, promises[name], width=1.5, sample=_sample(look, points)))
     bare = [name for name in every if name not in bounded]
     named = f"no guarantee: {', '.join(bare)}" if bare else "a guarantee in every arm"
-    x, bands = scale.axis(places)
+    x, bands = epsilon_axis.axis(places)
     return Lines(
         x,
-        price.area_axis(f"AUC of the strongest attack; {named}", low),
+        price_chart.area_axis(f"AUC of the strongest attack; {named}", low),
         (*bounds, *series),
         (Reference(figures.GUESSING),),
         bands,
@@ -90,9 +90,9 @@ def _accuracy(document: ReplayDocument, places: Mapping[Level, float]) -> Lines:
         means = {arm.level: arm.accuracy.test.mean for arm in cells if arm.accuracy.test.mean is not None}
         ends = {arm.level: interval for arm in cells if (interval := arm.accuracy.test.interval) is not None}
         if means:
-            points = scale.points(places, means, ends)
+            points = epsilon_axis.points(places, means, ends)
             series.append(Series(look, name, points, promises[name], width=1.5, sample=_sample(look, points)))
-    x, bands = scale.axis(places)
+    x, bands = epsilon_axis.axis(places)
     label = "Accuracy on held-out records (higher is better)"
     y = Axis(label, words.accuracy, tick_text=percent, limits=(0.0, 1.0))
     return Lines(x, y, tuple(series), bands=bands, title="What it costs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import svg, words
-from fedprivacy.report.attacks import figures, headline, levels, price
+from fedprivacy.report.attacks import figures, headline, levels, price_chart
 from fedprivacy.report.blocks import Picture, Table
 from fedprivacy.report.charts import Axis, Chart, Dots, Point, Reference, Row, Series
 from fedprivacy.report.charts.looks import Look
@@ -79,7 +79,7 @@ def _panel(document: ReplayDocument) -> Dots:
             limits=(max(0.0, low - 0.03), 1.0),
         ),
         tuple(rows),
-        (*drawn, Series(BOUND, price.ALLOWED, tuple(bounds))),
+        (*drawn, Series(BOUND, price_chart.ALLOWED, tuple(bounds))),
         references=(Reference(figures.GUESSING),),
         values=True,
         missing="no guarantee",

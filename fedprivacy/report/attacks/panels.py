@@ -8,7 +8,7 @@ from dataclasses import replace
 from fedprivacy.documents.attack import Attack
 from fedprivacy.documents.attack import Histogram as Scores
 from fedprivacy.documents.replay import ReplayDocument
-from fedprivacy.report import common, svg, words
+from fedprivacy.report import page_end, svg, words
 from fedprivacy.report.attacks import figures, levels
 from fedprivacy.report.blocks import Block, Details, Picture, Section, Table, Text
 from fedprivacy.report.charts import Axis, Bars, Chart, Histogram, Roc, roc
@@ -208,4 +208,4 @@ def _histogram(attack: Attack, which: str, terms: str) -> list[Table]:
         f"{which}: targets of the evaluation half by score{of_runs}; scores beyond the ends count with the "
         "last."
     )
-    return [common.sampled(f"{caption} {terms}".strip(), ("Score", "Members", "Non-members"), rows)]
+    return [page_end.sampled(f"{caption} {terms}".strip(), ("Score", "Members", "Non-members"), rows)]

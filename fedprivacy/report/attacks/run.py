@@ -8,25 +8,25 @@ from fedprivacy.documents.attack import CLIPPED, Attack
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.mechanisms.catalogue import ClipOnly
-from fedprivacy.report import common, protection, words
+from fedprivacy.report import page_end, protection, words
 from fedprivacy.report.attacks import (
     answer,
     arms,
+    ascent_story,
+    attack_table,
     figures,
     finding,
     levels,
-    observed,
+    observed_rounds,
+    outsider_table,
     overview,
     panels,
-    prices,
-    released,
+    price_section,
     settings,
-    story,
     strongest,
-    table,
 )
 from fedprivacy.report.blocks import Block, Details, Page, Section, Text, Tiles
-from fedprivacy.report.wording import TRAINING
+from fedprivacy.report.observer_views import TRAINING
 
 
 def page(document: ReplayDocument, *, error: bool = False, command: bool = False) -> Page:
@@ -40,7 +40,7 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
     lead: list[Block | Details] = []
     if document.status != "finished":
         done = len(document.attacks)
-        lead.append(common.status(document, done, document.planned, "attacks", error=error))
+        lead.append(page_end.status(document, done, document.planned, "attacks", error=error))
     if (verdict := document.judged) and verdict.refuted:
         terms = strongest.terms(document) if document.arms else levels.terms(document)
         lead.append(Text(f"{verdict.words} {terms}".strip(), "status stopped"))
@@ -51,25 +51,25 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
     lead += [finding.of(document), Tiles(_tiles(document))]
     cells = _protected(document)
     compared = [
-        *prices.sections(document),
+        *price_section.sections(document),
         Section("overview", "Every attack at each level of privacy", areas),
     ]
     return Page(
-        title=common.title(document),
+        title=page_end.title(document),
         eyebrow="Membership attacks",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_attacks(document, cells),
         lead=lead,
         sections=[
             *(compared if document.several else []),
-            *released.sections(document),
-            *observed.sections(document),
-            *story.sections(document),
-            *table.sections(document),
+            *outsider_table.sections(document),
+            *observed_rounds.sections(document),
+            *ascent_story.sections(document),
+            *attack_table.sections(document),
             *panels.sections(document),
             Section("guarantees", "Who is protected from whom", _guarantees(document, cells), folded=False),
             *settings.sections(document),
-            *common.closing(document, command=command),
+            *page_end.closing(document, command=command),
         ],
     )
 
@@ -90,7 +90,7 @@ def _of_arms(document: ReplayDocument, lead: list[Block | Details], *, command: 
         for arm in document.arms
     ]
     return Page(
-        title=common.title(document),
+        title=page_end.title(document),
         eyebrow="Membership attacks",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_attacks(document, cells),
@@ -99,7 +99,7 @@ def _of_arms(document: ReplayDocument, lead: list[Block | Details], *, command: 
             *arms.sections(document),
             Section("guarantees", "Who is protected from whom", protection.blocks(cells, ""), folded=False),
             *settings.sections(document),
-            *common.closing(document, command=command),
+            *page_end.closing(document, command=command),
         ],
     )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.estimates import EstimatesCell, EstimatesDocument
-from fedprivacy.report import common, protection, words
+from fedprivacy.report import page_end, protection, words
 from fedprivacy.report.blocks import (
     Block,
     Details,
@@ -23,7 +23,7 @@ from fedprivacy.report.blocks import (
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
 from fedprivacy.report.charts.axis import at_data
 from fedprivacy.report.estimates import answer, held_out, surface
-from fedprivacy.report.wording import ESTIMATES
+from fedprivacy.report.observer_views import ESTIMATES
 
 SIMULATED = (
     "The exact minimum is known to this simulation alone; no guarantee covers those who see these losses."
@@ -47,13 +47,13 @@ def page(document: EstimatesDocument, *, error: bool = False, command: bool = Fa
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
-        lead.append(common.status(document, len(document.cells), None, "cells", error=error))
+        lead.append(page_end.status(document, len(document.cells), None, "cells", error=error))
     pictures = _pictures(document)
     lead += [*pictures, _finding(document)]
     cells = _protected(document)
     guarantees = protection.blocks(cells, "", ESTIMATES)
     return Page(
-        title=f"{common.title(document)}: private estimates",
+        title=f"{page_end.title(document)}: private estimates",
         eyebrow="Private empirical risk minimisation",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_estimates(document, cells),
@@ -67,7 +67,7 @@ def page(document: EstimatesDocument, *, error: bool = False, command: bool = Fa
             *held_out.section(document),
             *_refused(document),
             *_settings(document),
-            *common.closing(document, command=command),
+            *page_end.closing(document, command=command),
         ],
     )
 
@@ -242,13 +242,13 @@ def _settings(document: EstimatesDocument) -> list[Section]:
     for section in ("data", "objective", "privacy", "federation", "study"):
         part = document.scenario.get(section)
         if isinstance(part, dict):
-            facts.append((words.capital(section), common.flat(part)))
+            facts.append((words.capital(section), page_end.flat(part)))
     approaches = document.scenario.get("approaches")
     if isinstance(approaches, dict):
         for name, part in approaches.items():
             if isinstance(part, dict):
                 title = TITLES.get(str(part.get("kind")), str(part.get("kind")))
-                facts.append((name, f"{title}; {common.flat(part, ('kind',))}"))
+                facts.append((name, f"{title}; {page_end.flat(part, ('kind',))}"))
     tuning = document.scenario.get("tuning")
     facts.append(
         ("How settings were chosen", str(tuning) if tuning else "Not said: nothing is charged for it.")

@@ -10,7 +10,7 @@ from fedprivacy.report import words
 from fedprivacy.report.answers import cards
 from fedprivacy.report.blocks import Answer, Entry
 from fedprivacy.report.protection import Protected
-from fedprivacy.report.statistics import answers, figures
+from fedprivacy.report.statistics import answer_charts, figures
 
 RELEASED = 3  # queries of a card
 NAMED = 2  # trust models of the sentence
@@ -111,13 +111,15 @@ def _mean(cell: StatisticsCell, name: str) -> float | None:
 
 def published(query: Query) -> tuple[str, str, str]:
     """The label of a query's first or largest number, the number, and its interval."""
-    if query.kind in answers.CHOICES or isinstance(query.estimate, str):
+    if query.kind in answer_charts.CHOICES or isinstance(query.estimate, str):
         return "chosen", cards.brief(figures.chosen(query.kind, query.estimate)), ""
     known = [row for row in query.rows if row.estimate is not None]
     if not known:
         return "", cards.brief(figures.UNKNOWN), ""
     row = known[0] if query.kind == "quantile" else max(known, key=lambda row: row.estimate or 0.0)
     interval = (
-        f"{answers.confident(query)} {figures.interval(query.kind, row.interval)}" if row.interval else ""
+        f"{answer_charts.confident(query)} {figures.interval(query.kind, row.interval)}"
+        if row.interval
+        else ""
     )
     return cards.brief(row.label), figures.estimate(query.kind, row), interval

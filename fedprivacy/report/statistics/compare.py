@@ -7,10 +7,10 @@ import math
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.guarantees.statement import Guarantee
-from fedprivacy.report import common, protection, words
+from fedprivacy.report import page_end, protection, words
 from fedprivacy.report.blocks import Block, Details, Finding, Page, Section
-from fedprivacy.report.statistics import answer, beside, errors, promises, settings
-from fedprivacy.report.wording import STATISTICS
+from fedprivacy.report.observer_views import STATISTICS
+from fedprivacy.report.statistics import answer, error_bounds, errors, first_repeat, settings
 
 
 def page(document: StatisticsComparison, *, error: bool = False, command: bool = False) -> Page:
@@ -23,14 +23,14 @@ def page(document: StatisticsComparison, *, error: bool = False, command: bool =
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
-        lead.append(common.status(document, len(document.cells), None, "cells", error=error))
+        lead.append(page_end.status(document, len(document.cells), None, "cells", error=error))
     pictures = errors.of_comparison(document)
     lead += [*pictures[:1], _finding(document)]
     cells = _protected(document)
     more = [*pictures[1:], *errors.tables(document)]
     protected = protection.blocks(cells, "", STATISTICS)
     return Page(
-        title=f"{common.title(document)}: error against privacy",
+        title=f"{page_end.title(document)}: error against privacy",
         eyebrow="Comparison of federated statistics",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_comparison(document, cells),
@@ -38,15 +38,15 @@ def page(document: StatisticsComparison, *, error: bool = False, command: bool =
         sections=[
             Section("guarantees", "Who is protected from whom", protected, folded=False),
             *errors.falls(document),
-            *beside.of_comparison(document),
-            *promises.of_comparison(document),
+            *first_repeat.of_comparison(document),
+            *error_bounds.of_comparison(document),
             *(
                 [Section("errors", "The errors of the other queries" if pictures else "The errors", more)]
                 if more
                 else []
             ),
             *settings.of_comparison(document),
-            *common.closing(document, command=command),
+            *page_end.closing(document, command=command),
         ],
     )
 

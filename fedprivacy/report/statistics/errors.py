@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from fedprivacy.documents.answers import HUGE, Repeats, Slope, StatisticsCell
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.statistics import StatisticsComparison
-from fedprivacy.report import names, words
+from fedprivacy.report import arm_labels, words
 from fedprivacy.report.blocks import Block, Group, Picture, Section, Table, Text, Value
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
 from fedprivacy.report.charts.axis import at_data, percent
 from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.statistics import figures
-from fedprivacy.report.statistics.answers import CHOICES
+from fedprivacy.report.statistics.answer_charts import CHOICES
 
 TOGETHER = 6  # queries of a picture, as small panels; more queries have another
 LINES = 10  # the most lines that one panel can distinguish
@@ -46,7 +46,7 @@ def falls(document: StatisticsComparison) -> list[Section]:
     rows = [
         (
             slope.query,
-            names.arm(_arm(document, slope)),
+            arm_labels.arm(_arm(document, slope)),
             words.target(slope.epsilon),
             _exponent(slope.slope),
             "—" if slope.low is None or slope.high is None else f"{slope.low:.2f} to {slope.high:.2f}",
@@ -117,13 +117,13 @@ def _panel(document: StatisticsComparison, query: Repeats) -> Lines | None:
     for arm in arms:
         if not over:
             points = [_point(document, cell, query.name, cell.epsilon) for cell in document.of(arm)]
-            series.append(Series(looks_of_arms[arm], names.arm(arm), tuple(p for p in points if p)))
+            series.append(Series(looks_of_arms[arm], arm_labels.arm(arm), tuple(p for p in points if p)))
             continue
         for epsilon in epsilons:
             look = looks_of_arms[arm] if epsilon == epsilons[0] else next(rest)
             cells = document.of(arm, epsilon=epsilon)
             points = [_point(document, cell, query.name, cell.clients) for cell in cells]
-            label = f"{names.arm(arm)}, epsilon {words.target(epsilon)}"
+            label = f"{arm_labels.arm(arm)}, epsilon {words.target(epsilon)}"
             label += _fitted(document, arm, query, epsilon)
             series.append(Series(look, label, tuple(p for p in points if p)))
     drawn = tuple(line for line in series if line.points)
@@ -207,7 +207,7 @@ def _caption(document: StatisticsComparison, panels: Sequence[Lines], epsilon_te
 def _never_off(document: StatisticsComparison, queries: Sequence[Repeats]) -> str:
     """Which lines are missing since their errors are all 0."""
     missing = [
-        f"{query.name}, {names.arm(arm)}"
+        f"{query.name}, {arm_labels.arm(arm)}"
         for query in queries
         for arm in _noisy(document)
         if query.kind not in CHOICES and not _some_error(document, arm, query.name)
@@ -229,7 +229,7 @@ def _table(document: StatisticsComparison, queries: Sequence[Repeats]) -> Table:
     rows: list[Sequence[Value] | Group] = []
     for query in queries:
         for arm in document.arms:
-            rows.append(Group(f"{query.name}, {names.arm(arm).lower()}", query.measure or ""))
+            rows.append(Group(f"{query.name}, {arm_labels.arm(arm).lower()}", query.measure or ""))
             rows += [_row(cell, results) for cell in document.of(arm) if (results := cell.query(query.name))]
     caption = f"Errors over the repeats. {SIMULATED}"
     if document.interval:

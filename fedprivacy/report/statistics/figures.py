@@ -8,7 +8,7 @@ from typing import Any
 
 from fedprivacy.documents.answers import Bound, Query, Repeats, Row
 from fedprivacy.mechanisms.categories import ORACLES
-from fedprivacy.report import common, names, words
+from fedprivacy.report import arm_labels, page_end, words
 
 SIMULATION_ONLY = "simulation only"
 UNKNOWN = "cannot be told"
@@ -90,7 +90,7 @@ def settings(query: Any, leave_out: Sequence[str] = ()) -> str:
         for key, entry in query.items()
         if key not in ("kind", "local", "central", *leave_out) and (key, entry) != ("weight", 1.0)
     }
-    return common.flat(short)
+    return page_end.flat(short)
 
 
 def _short(entry: Any) -> Any:
@@ -98,14 +98,14 @@ def _short(entry: Any) -> Any:
         return f"{entry:,.10g}"  # a probability near 1 is not 1
     if not isinstance(entry, (list, tuple)) or len(entry) <= LISTED:
         return entry
-    return f"{', '.join(map(common.plain, entry[:LISTED]))} and {len(entry) - LISTED:,} more"
+    return f"{', '.join(map(page_end.plain, entry[:LISTED]))} and {len(entry) - LISTED:,} more"
 
 
 def noise(query: Query | Repeats) -> str:
     """The mechanism of a query with how much noise it has."""
     if query.mechanism is None:
         return "exact"
-    title, text = names.mechanism(query.mechanism), query.noise or ""
+    title, text = arm_labels.mechanism(query.mechanism), query.noise or ""
     if text.lower().startswith(title.lower()):
         return words.capital(text)
     return f"{title}, {text}" if text else title

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.statistics import StatisticsDocument
-from fedprivacy.report import common, protection, stopped, words
+from fedprivacy.report import page_end, protection, stopped, words
 from fedprivacy.report.blocks import Block, Details, Page, Section, Table, Text, Tiles
-from fedprivacy.report.statistics import answer, answers, settings
-from fedprivacy.report.wording import STATISTICS
+from fedprivacy.report.observer_views import STATISTICS
+from fedprivacy.report.statistics import answer, answer_charts, settings
 
 
 def page(document: StatisticsDocument, *, error: bool = False, command: bool = False) -> Page:
@@ -21,17 +21,17 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
     lead: list[Block | Details] = []
     if document.status != "finished":
         done, planned = len(document.queries), len(settings.queries_of(document))
-        status = common.status(
+        status = page_end.status(
             document, done, planned or None, "queries", error=error, charge=stopped.PLANNED
         )
         lead.append(status)
-    pictures = answers.of_run(document)
+    pictures = answer_charts.of_run(document)
     lead += pictures[:1] or [Text("There is no picture: no query has a numeric answer.", "status")]
     lead.append(Tiles(_tiles(document)))
     more = pictures[1:]
     cells = [protection.Protected(Arm(document.trust), None, document.privacy.guarantees)]
     return Page(
-        title=common.title(document),
+        title=page_end.title(document),
         eyebrow="Federated statistics",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_run(document, cells),
@@ -51,7 +51,7 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
             *_shuffled(document),
             *settings.queries(document),
             *settings.of_run(document),
-            *common.closing(document, command=command),
+            *page_end.closing(document, command=command),
         ],
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fedprivacy.documents.envelope import Arm, Document
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
-from fedprivacy.report import names, words
+from fedprivacy.report import arm_labels, words
 from fedprivacy.report.blocks import Facts, Group, Section, Table, Value
 from fedprivacy.report.statistics import figures
 
@@ -52,7 +52,7 @@ def of_comparison(document: StatisticsComparison) -> list[Section]:
     for query in document.questions:
         _, what, how = _query_row(document, query.name, query.kind)
         rows.append(Group(query.name, f"{what}; {how}"))
-        rows += [(names.arm(arm), *_mechanisms(document, arm, query.name)) for arm in document.arms]
+        rows += [(arm_labels.arm(arm), *_mechanisms(document, arm, query.name)) for arm in document.arms]
     if rows:
         head = ("Trust model", "What is done", "Mechanism and noise")
         table = Table(_caption(document.guarantees()), head, rows, stacked=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fedprivacy.errors import Finding, KeyPath
-from fedprivacy.io.rules import broken_rules
+from fedprivacy.io.rule_table import broken_rules
 from fedprivacy.io.toml_text import dotted, literal
 from fedprivacy.scenario.attack.derived_values import GameValues
 from fedprivacy.scenario.attack.rules import ARMS_RULES, between

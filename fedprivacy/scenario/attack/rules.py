@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from fedprivacy.errors import Finding
-from fedprivacy.io.rules import Check, Entry, First, Rule, beneath, broken_rules, exceeds
+from fedprivacy.io.rule_table import Check, Entry, First, Rule, beneath, broken_rules, exceeds
 from fedprivacy.scenario.attack.derived_values import AttackValues, GameValues
 from fedprivacy.scenario.attack.seats import ATTACK_RULES
 from fedprivacy.scenario.attack.sections import Attack, GameSettings, Passive, Released

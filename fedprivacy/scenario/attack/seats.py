@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedprivacy.io.rules import Entry, Rule, exceeds
+from fedprivacy.io.rule_table import Entry, Rule, exceeds
 from fedprivacy.scenario.attack.derived_values import AttackValues
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from fedprivacy.data import npz
 from fedprivacy.data.columns import unknown
 from fedprivacy.errors import Finding
-from fedprivacy.io.rules import Check, Entry, Rule, beneath, broken_rules, exceeds
+from fedprivacy.io.rule_table import Check, Entry, Rule, beneath, broken_rules, exceeds
 from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.scenario.delta import DELTA_IS_RESOLVED
 from fedprivacy.scenario.erm.derived_values import ApproachValues, ErmValues

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fedprivacy.io.rules import Entry, First, Rule
+from fedprivacy.io.rule_table import Entry, First, Rule
 from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.scenario.delta import DELTA_IS_RESOLVED, LEAST_DELTA
 from fedprivacy.scenario.derived_values import Values

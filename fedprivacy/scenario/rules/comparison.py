@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedprivacy.errors import Finding
-from fedprivacy.io.rules import Check, Entry, First, Rule
+from fedprivacy.io.rule_table import Check, Entry, First, Rule
 from fedprivacy.scenario.sections import NAME, TRUSTS, Compare
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from fedprivacy.data.images import square_image
 from fedprivacy.errors import Finding, KeyPath
-from fedprivacy.io.rules import Check, Entry, Rule, exceeds
+from fedprivacy.io.rule_table import Check, Entry, Rule, exceeds
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.data import KEYS_OF, Npz, foreign_keys
 from fedprivacy.scenario.derived_values import CONVERTED, Values, used_columns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedprivacy.io.rules import Entry, Rule
+from fedprivacy.io.rule_table import Entry, Rule
 from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.on_nodes import ON_NODES
 

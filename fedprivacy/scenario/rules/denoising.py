@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fedprivacy.io.rules import Entry, First, Rule
+from fedprivacy.io.rule_table import Entry, First, Rule
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.derived_values import Values
 

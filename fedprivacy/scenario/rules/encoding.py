@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedprivacy.io.rules import Entry, First, Rule
+from fedprivacy.io.rule_table import Entry, First, Rule
 from fedprivacy.io.toml_text import literal
 from fedprivacy.mechanisms.combinations import ENCODING_IS_OF_CLIENTS
 from fedprivacy.scenario.derived_values import Values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from fedprivacy.io.install_hint import install
-from fedprivacy.io.rules import Entry, Rule
+from fedprivacy.io.rule_table import Entry, Rule
 from fedprivacy.io.toml_text import literal
 from fedprivacy.mechanisms.combinations import NOISE_OF_STEPS_HAS_NO_SUM, NOISE_OF_STEPS_IS_GAUSSIAN, ONE_STEP
 from fedprivacy.scenario.derived_values import Values

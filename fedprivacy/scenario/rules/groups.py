@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fedprivacy.errors import Finding, InputError
-from fedprivacy.io.rules import Check, Entry, Rule
+from fedprivacy.io.rule_table import Check, Entry, Rule
 from fedprivacy.io.toml_text import literal, suggestion
 from fedprivacy.scenario.derived_values import CONVERTED, Values
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedprivacy.io.rules import Entry, Rule
+from fedprivacy.io.rule_table import Entry, Rule
 from fedprivacy.io.toml_text import literal
 from fedprivacy.mechanisms.combinations import PURE_NOISE_IS_OF_MESSAGES, PURE_NOISE_REPLACES_ANSWERS
 from fedprivacy.scenario.derived_values import Values

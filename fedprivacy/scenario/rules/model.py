@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fedprivacy.data.images import square_image
-from fedprivacy.io.rules import Entry, First, Rule, exceeds
+from fedprivacy.io.rule_table import Entry, First, Rule, exceeds
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.model import cnn_size, dense_parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedprivacy.io.rules import Rule
+from fedprivacy.io.rule_table import Rule
 from fedprivacy.mechanisms.combinations import Terms
 from fedprivacy.scenario.derived_values import PLAN_KEYS, Values
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedprivacy.io.rules import Entry, First, Rule, exceeds
+from fedprivacy.io.rule_table import Entry, First, Rule, exceeds
 from fedprivacy.mechanisms.combinations import (
     COHORT_WITHIN_POPULATION,
     COHORTS_COME_APART,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedprivacy.errors import Finding
-from fedprivacy.io.rules import Entry, broken_rules
+from fedprivacy.io.rule_table import Entry, broken_rules
 from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.rules.budget import BUDGET_RULES
 from fedprivacy.scenario.rules.clipping import CLIPPING_RULES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fedprivacy.io.rules import Entry, Rule, rising
+from fedprivacy.io.rule_table import Entry, Rule, rising
 from fedprivacy.io.toml_text import suggestion
 from fedprivacy.scenario.statistics.data import MAX_CELLS
 from fedprivacy.scenario.statistics.derived_values import QueryValues

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 from fedprivacy.errors import Finding
-from fedprivacy.io.rules import Check, Entry, First, Rule, beneath, broken_rules
+from fedprivacy.io.rule_table import Check, Entry, First, Rule, beneath, broken_rules
 from fedprivacy.io.toml_text import literal, suggestion
 from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.scenario.delta import DELTA_IS_RESOLVED

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from fedprivacy.errors import Finding
-from fedprivacy.io.rules import Check, Entry, First, Rule, broken_rules
+from fedprivacy.io.rule_table import Check, Entry, First, Rule, broken_rules
 from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.kinds import shared

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from fedprivacy.errors import Finding
-from fedprivacy.io.rules import broken_rules
+from fedprivacy.io.rule_table import broken_rules
 from fedprivacy.scenario import changes
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.extended_scenario import TRAINING_SECTIONS, ExtendedScenario

@@ -18,7 +18,7 @@ from fedprivacy.accounting.composition import (
     optimal,
     zcdp_epsilon,
 )
-from fedprivacy.accounting.optimal import composed_delta, composed_epsilon
+from fedprivacy.accounting.optimal_composition import composed_delta, composed_epsilon
 from fedprivacy.errors import InputError
 
 

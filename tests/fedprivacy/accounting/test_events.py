@@ -13,7 +13,7 @@ from dp_accounting import dp_event as dp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedprivacy.accounting.encoded import EncodedStudentDpEvent
+from fedprivacy.accounting.encoded_updates import EncodedStudentDpEvent
 from fedprivacy.accounting.events import MAX_DEPTH, from_json, releases, to_json
 from fedprivacy.errors import InputError
 

@@ -25,7 +25,7 @@ from fedprivacy.accounting.epsilon import epsilon, epsilon_pld, epsilon_rdp
 from fedprivacy.accounting.events import RELATIONS
 from fedprivacy.accounting.fixed_size import fixed_size_loss, fixed_size_rdp
 from fedprivacy.accounting.gaussian import gaussian_delta, gaussian_epsilon
-from fedprivacy.attacks.mechanism_audit import threshold_bound
+from fedprivacy.attacks.repeated_run_epsilon import threshold_bound
 from fedprivacy.errors import UnsupportedEvent
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.sampling.cohorts import FixedSampling

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from scipy.stats import binom
 
 from fedprivacy.attacks.curve_bound import curve_p_value
-from fedprivacy.attacks.empirical import Guesses, guess
+from fedprivacy.attacks.one_run_epsilon import Guesses, guess
 from fedprivacy.attacks.tradeoff import GaussianCurve, from_pairs
 
 

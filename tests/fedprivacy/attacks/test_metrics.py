@@ -11,9 +11,9 @@ from scipy.stats import binom, t
 
 from fedprivacy.attacks.bounds import bound_of_pair
 from fedprivacy.attacks.document import attack_document, over_seeds, over_targets
-from fedprivacy.attacks.empirical import guesses_of, lower_bound
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.metrics import measure
+from fedprivacy.attacks.one_run_epsilon import guesses_of, lower_bound
 from fedprivacy.attacks.roc import auc
 from fedprivacy.attacks.targets import Targets, draw_calibration
 from fedprivacy.errors import InputError

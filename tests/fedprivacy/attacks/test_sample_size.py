@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy.stats import binomtest
 
-from fedprivacy.attacks.empirical import Guesses, lower_bound
+from fedprivacy.attacks.one_run_epsilon import Guesses, lower_bound
 from fedprivacy.attacks.sample_size import canaries_needed, members_needed, nonmembers_needed, tells, width
 
 

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.stats import laplace, norm
 
 from fedprivacy.accounting.gaussian import gaussian_delta, gaussian_epsilon
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.attacks.tradeoff import GaussianCurve, PolygonCurve, from_event, from_pairs
 from fedprivacy.errors import InputError
 

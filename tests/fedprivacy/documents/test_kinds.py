@@ -8,7 +8,7 @@ from fedprivacy.documents.kinds import KINDS, read_whole
 from fedprivacy.documents.redaction import SEEDS
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.errors import InputError
-from fedprivacy.io.part import strict
+from fedprivacy.io.document_part import strict
 from fedprivacy.verification.verify import CHECKS
 
 

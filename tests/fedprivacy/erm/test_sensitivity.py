@@ -23,7 +23,7 @@ from fedprivacy.erm import (
     Squared,
     minimise,
 )
-from fedprivacy.erm.sufficient import l1_sensitivity, l2_sensitivity
+from fedprivacy.erm.sufficient_statistics import l1_sensitivity, l2_sensitivity
 from fedprivacy.randomness.streams import Streams
 
 Data = tuple[np.ndarray, np.ndarray]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedprivacy.accounting.epsilon import epsilon
-from fedprivacy.attacks.mechanism_audit import gaussian_bound
+from fedprivacy.attacks.repeated_run_epsilon import gaussian_bound
 from fedprivacy.erm import (
     GradientPerturbation,
     HuberSVM,

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from fedprivacy.accounting.gaussian import gaussian_epsilon
-from fedprivacy.attacks.mechanism_audit import gaussian_bound
+from fedprivacy.attacks.repeated_run_epsilon import gaussian_bound
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.gaussian import Gaussian

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from fedprivacy.errors import InputError
-from fedprivacy.mechanisms import strategy
+from fedprivacy.mechanisms import strategy_matrix
 from fedprivacy.mechanisms.banded import BandedGaussian, CorrelatedNoise
 from fedprivacy.mechanisms.combinations import BANDS_CAN_BE_SEARCHED, MOST_WORK, Terms
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.mechanisms.strategy import Strategy, best_strategy, square_root
+from fedprivacy.mechanisms.strategy_matrix import Strategy, best_strategy, square_root
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.randomness.system import SystemStreams
 
@@ -128,7 +128,7 @@ def test_a_search_that_fails_costs_accuracy_and_not_privacy(monkeypatch) -> None
     class Failed:
         x, fun = np.full(3, np.nan), np.nan
 
-    monkeypatch.setattr(strategy.scipy.optimize, "minimize", lambda *args, **options: Failed)
+    monkeypatch.setattr(strategy_matrix.scipy.optimize, "minimize", lambda *args, **options: Failed)
     found = best_strategy.__wrapped__(12, 4)
     assert np.abs(np.linalg.norm(found.matrix(), axis=0) - 1).max() < 1e-12
     assert np.allclose(found.matrix(), square_root(12, 4).matrix(), atol=1e-4)
@@ -183,6 +183,6 @@ def test_what_is_no_banded_noise_is_refused(wrong: dict) -> None:
 
 
 def test_the_examples_of_the_docstrings_hold() -> None:
-    found = doctest.testmod(strategy)
+    found = doctest.testmod(strategy_matrix)
     assert found.attempted > 0
     assert found.failed == 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fedprivacy.errors import InputError
-from fedprivacy.io.rules import Entry, First, Rule
+from fedprivacy.io.rule_table import Entry, First, Rule
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.combinations import PURE, RULES, RULES_OF_WHOLE_PLANS, Terms, problems

@@ -15,7 +15,7 @@ from scipy import integrate, stats
 
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import to_json
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 

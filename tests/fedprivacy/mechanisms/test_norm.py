@@ -12,7 +12,7 @@ import pytest
 from claims import checks
 from scipy import integrate, special, stats
 
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.laplace import Laplace
 from fedprivacy.mechanisms.norm import NormMechanism

@@ -12,7 +12,7 @@ import pytest
 from claims import checks
 
 from fedprivacy.accounting.epsilon import epsilon
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.selection import NOISES, ExponentialMechanism, NoisyMax
 

@@ -13,8 +13,8 @@ from test_index import row
 from test_report import run_document
 
 from fedprivacy import report
-from fedprivacy.report.files import OPERATOR
 from fedprivacy.report.index import write
+from fedprivacy.report.page_names import OPERATOR
 
 FIRST_SCREEN = 800  # pixels: what a window of 1280 x 800 shows at first
 LONGEST = 6000  # pixels of a page before anything is opened

@@ -26,7 +26,7 @@ from fedprivacy import report
 from fedprivacy.documents import redaction
 from fedprivacy.errors import InputError
 from fedprivacy.records.comparison_summary import finding
-from fedprivacy.report import batches, common, names, public, svg, words
+from fedprivacy.report import arm_labels, batches, page_end, public_records, svg, words
 from fedprivacy.report.charts import axis, legend, looks
 from fedprivacy.report.charts import label as labels
 
@@ -996,7 +996,7 @@ def test_drawing_leaves_matplotlib_as_it_was() -> None:
 
 
 def test_examples_in_docstrings_are_true() -> None:
-    for module in (words, names, redaction, common, public, batches, axis, labels):
+    for module in (words, arm_labels, redaction, page_end, public_records, batches, axis, labels):
         assert doctest.testmod(module).failed == 0
 
 

@@ -16,7 +16,7 @@ from shown import LOOKS, OPPOSITE, PRINT, check_shown
 
 from fedprivacy import report
 from fedprivacy.errors import InputError
-from fedprivacy.report.statistics import answers, errors, figures
+from fedprivacy.report.statistics import answer_charts, errors, figures
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.comparison import SHOWN
 from fedprivacy.verification.verify import checked_document
@@ -180,7 +180,7 @@ def test_of_many_categories_the_largest_are_drawn_and_the_page_says_so(documents
     assert "The largest 40 of 1,000 are drawn." in page.text("figcaption")
     assert "The largest 400 of 1,000 are listed; the stored record has all." in page.text("caption")
     drawn = [text for marks, text in page.texts if {"answers-1-wide", "text"} <= set(marks)]
-    assert sum(text.strip().startswith("name ") for text in drawn) == answers.DRAWN
+    assert sum(text.strip().startswith("name ") for text in drawn) == answer_charts.DRAWN
     assert any(text.strip() == "name 999" for text in drawn)
     assert not any(text.strip() == "name 959" for text in drawn)
 
@@ -429,7 +429,7 @@ def test_numbers_that_are_not_finite_are_not_drawn(documents) -> None:
 
 
 def test_examples_in_docstrings_are_true() -> None:
-    for module in (figures, answers, errors):
+    for module in (figures, answer_charts, errors):
         assert doctest.testmod(module).failed == 0
 
 

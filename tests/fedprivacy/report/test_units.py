@@ -17,7 +17,7 @@ from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.records.comparison_summary import finding
-from fedprivacy.report import batches, names, words
+from fedprivacy.report import arm_labels, batches, words
 from fedprivacy.report.charts import looks
 
 SIZES = {"smallest": 1, "median": 3, "largest": 400}
@@ -98,7 +98,7 @@ def page() -> Page:
 
 def test_arms_are_trust_models_with_units_and_each_looks_otherwise() -> None:
     arms = CompareDocument.model_validate(compared()).arms
-    assert [names.arm(one) for one in arms] == [
+    assert [arm_labels.arm(one) for one in arms] == [
         "No noise", "Central, unit client", "Central, unit example", "Local, unit client", "Local, unit example",
     ]  # fmt: skip
     assert len({str(look) for look in looks.arms(arms).values()}) == 5
@@ -107,7 +107,7 @@ def test_arms_are_trust_models_with_units_and_each_looks_otherwise() -> None:
         one.update(asked="auto")
     document["scenario"]["compare"]["mechanisms"] = ["auto", "gaussian"]
     more = CompareDocument.model_validate(document).arms
-    assert [names.arm(one) for one in more[3:]] == [
+    assert [arm_labels.arm(one) for one in more[3:]] == [
         "Local, unit client, best mechanism (auto)", "Local, unit client, Gaussian", "Local, unit example",
     ]  # fmt: skip
     assert len({str(look) for look in looks.arms(more).values()}) == 6
@@ -305,9 +305,9 @@ def test_arms_of_one_unit_go_by_its_name() -> None:
     every = [
         Arm("local", "auto", 0, "client"), Arm("local", "gaussian", 1, "client"), Arm("local", None, 2, "example")
     ]  # fmt: skip
-    assert names.arms(every[:2], every) == "Local, unit client"
-    assert names.arms(every, every) == "Local"
-    assert names.arms(every[1:], every) == "Local, unit client, Gaussian\nLocal, unit example"
+    assert arm_labels.arms(every[:2], every) == "Local, unit client"
+    assert arm_labels.arms(every, every) == "Local"
+    assert arm_labels.arms(every[1:], every) == "Local, unit client, Gaussian\nLocal, unit example"
 
 
 @pytest.mark.slow

@@ -19,12 +19,12 @@ import pytest
 
 from clients.statistics import StatisticsClients
 from fedprivacy.accounting.epsilon import epsilon
-from fedprivacy.attacks.mechanism_audit import threshold_bound
+from fedprivacy.attacks.repeated_run_epsilon import threshold_bound
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.kary import KaryRandomizedResponse
 from fedprivacy.mechanisms.laplace import DiscreteLaplace, Laplace
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
-from fedprivacy.statistics.people import People
+from fedprivacy.statistics.population import People
 from scenarios.experiments.statistics_run import release
 
 CONFIDENCE = 0.99

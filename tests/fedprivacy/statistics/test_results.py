@@ -16,10 +16,10 @@ import pytest
 from scipy.stats import binom
 
 from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.statistics.node_answers import totals
 from fedprivacy.statistics.plan import people_of, plan_of
-from fedprivacy.statistics.releasing import Released, release
+from fedprivacy.statistics.releases import Released, release
 from fedprivacy.statistics.results import result, truth
-from fedprivacy.statistics.telling import totals
 
 REPEATS = 150
 FALSE_ALARM = 1e-4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedprivacy.statistics.people import people
+from fedprivacy.statistics.population import people
 from fedprivacy.statistics.streams import statistics_streams
 
 TABLE = """

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from fedprivacy.scenario.statistics import Statistics
-from fedprivacy.statistics.people import People
+from fedprivacy.statistics.node_answers import totals
 from fedprivacy.statistics.plan import people_of, plan_of
-from fedprivacy.statistics.releasing import release, scores_of
-from fedprivacy.statistics.telling import totals
+from fedprivacy.statistics.population import People
+from fedprivacy.statistics.releases import release, scores_of
 
 TEXT = """
 name = "diseases"

@@ -13,7 +13,7 @@ from scipy import stats
 from torch import nn
 
 from fedprivacy.accounting.calibration import noise_multiplier
-from fedprivacy.attacks.mechanism_audit import gaussian_bound, threshold_bound
+from fedprivacy.attacks.repeated_run_epsilon import gaussian_bound, threshold_bound
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models.by_name import build, flat_weights
 from fedprivacy.randomness.streams import Streams

@@ -8,7 +8,7 @@ from claims import checks
 
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.gaussian import gaussian_epsilon
-from fedprivacy.attacks.mechanism_audit import threshold_bound
+from fedprivacy.attacks.repeated_run_epsilon import threshold_bound
 from fedprivacy.tuning.scores import NoisyScore, by_clients, shares
 
 DELTA = 1e-5

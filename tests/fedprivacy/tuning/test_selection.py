@@ -15,11 +15,11 @@ from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsi
 
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import releases
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.accounting.renyi import _renyi_curve, renyi_epsilon
 from fedprivacy.errors import InputError, UnsupportedEvent
-from fedprivacy.mechanisms import generalised
-from fedprivacy.mechanisms.generalised import GeneralisedExponential
+from fedprivacy.mechanisms import generalised_exponential
+from fedprivacy.mechanisms.generalised_exponential import GeneralisedExponential
 from fedprivacy.tuning import repetitions, selection
 from fedprivacy.tuning.repetitions import Repetitions
 from fedprivacy.tuning.selection import PrivateSelection, best, cost, naive
@@ -28,7 +28,7 @@ DELTA = 1e-5
 ORDERS = np.concatenate([1 + np.arange(1, 100) / 10, np.arange(12, 64), [128, 256, 512, 1024]])
 
 
-@pytest.mark.parametrize("module", [repetitions, selection, generalised])
+@pytest.mark.parametrize("module", [repetitions, selection, generalised_exponential])
 def test_examples_in_the_text_are_right(module) -> None:
     assert doctest.testmod(module).failed == 0
 

@@ -17,7 +17,7 @@ from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import branches_of
 from fedprivacy.scenario.loading import loads
-from fedprivacy.training.examples import clipped_sums
+from fedprivacy.training.clipped_gradients import clipped_sums
 from scenarios.attacks.attacker_seats import attack_from_seat
 from scenarios.attacks.game_setup import GameSetup
 

@@ -15,7 +15,7 @@ from flwr.app import Array, ArrayRecord
 from scipy.stats import mannwhitneyu
 
 from fedprivacy.attacks.bounds import bound_of_ledger
-from fedprivacy.attacks.fitted import clustered, supervised
+from fedprivacy.attacks.combined_scores import clustered, supervised
 from fedprivacy.attacks.roc import auc
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.attacks.transcript import Judgement

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-from fedprivacy.attacks.empirical import guesses_of
 from fedprivacy.attacks.game import Game, draw_game
+from fedprivacy.attacks.one_run_epsilon import guesses_of
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.attacks.targets import Targets
 from fedprivacy.data.datasets import Dataset

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.strategy import best_strategy
+from fedprivacy.mechanisms.strategy_matrix import best_strategy
 from scenarios.budgets.gaussian import GaussianQuestion
 
 

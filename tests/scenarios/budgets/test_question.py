@@ -14,12 +14,12 @@ from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.local import LOCAL
 from fedprivacy.mechanisms.registry import REGISTRY
 from scenarios.budgets.answers import CategoriesQuestion, RandomizedResponseQuestion
+from scenarios.budgets.command_options import COMMANDS
 from scenarios.budgets.compose import ComposeQuestion
 from scenarios.budgets.dp_sgd import DpSgdQuestion
 from scenarios.budgets.gaussian import GaussianQuestion
 from scenarios.budgets.group import GroupQuestion
 from scenarios.budgets.noise import GeometricQuestion, LaplaceQuestion, NormQuestion
-from scenarios.budgets.options import COMMANDS
 from scenarios.budgets.question import Question, Range
 from scenarios.budgets.selection import ExponentialQuestion, NoisyMaxQuestion
 from scenarios.budgets.shuffle import ShuffleQuestion

@@ -11,8 +11,8 @@ from fedprivacy.errors import InputError
 from fedprivacy.scenario.bundled import scenario_of_app
 from fedprivacy.scenario.loading import load
 from scenarios.authoring.catalogue import ready
-from scenarios.cli.kind import ComparisonKind, RunKind
-from scenarios.cli.kinds import KINDS, scenario_for
+from scenarios.cli.kind_interface import ComparisonKind, RunKind
+from scenarios.cli.kind_registry import KINDS, scenario_for
 from scenarios.cli.scenario_argument import attack_scenario, seed_of
 
 

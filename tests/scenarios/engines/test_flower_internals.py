@@ -5,7 +5,7 @@ from __future__ import annotations
 import flwr
 import pytest
 
-from scenarios.engines.contract import IDENTITY, PROMISES, Promise, identity
+from scenarios.engines.dependency_contract import IDENTITY, PROMISES, Promise, identity
 
 ADAPT = f"Flower {flwr.__version__} has changed an internal: adapt scenarios/engines/flower_internals.py."
 

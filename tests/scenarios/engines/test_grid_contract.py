@@ -67,7 +67,7 @@ from scenarios.engines.flower_internals import (
 )
 from scenarios.engines.ray_cluster import Cluster
 from scenarios.engines.ray_grid import RayGrid
-from scenarios.engines.ray_workers import Workers
+from scenarios.engines.ray_worker_pool import Workers
 from scenarios.experiments.statistics_run import release
 from server.deployment_grid import AT_ONCE, PollingGrid
 from server.statistics import serve

@@ -26,12 +26,12 @@ from benchmarks.faulty import TRIGGER
 from clients.state_merge import changes, merged
 from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
-from scenarios.engines.contract import RAY_PROMISES, Promise
+from scenarios.engines.dependency_contract import RAY_PROMISES, Promise
 from scenarios.engines.flower_internals import NODE_UNAVAILABLE
 from scenarios.engines.launch import Engine, engine_of
 from scenarios.engines.ray_cluster import Cluster, _slots
 from scenarios.engines.ray_grid import RayGrid
-from scenarios.engines.ray_workers import LATE, Workers
+from scenarios.engines.ray_worker_pool import LATE, Workers
 from scenarios.experiments.erm_study import fit
 from scenarios.runner import run
 from tests.clients.test_erm import made as silos_of_study

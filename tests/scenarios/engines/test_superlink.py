@@ -23,7 +23,7 @@ from fedprivacy.errors import InputError, RunError
 from fedprivacy.io.log_transfer import Result, new_token
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.embedded import EmbeddedGrid
-from scenarios.engines.following import Following
+from scenarios.engines.run_follower import Following
 from scenarios.engines.superlink import _RecordWriter
 from scenarios.federation import control
 from scenarios.federation.control import Control, Link, check_certificate

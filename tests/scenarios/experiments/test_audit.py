@@ -17,9 +17,9 @@ import pytest
 from clients.app import make_app
 from clients.training_handler import answer
 from fedprivacy.attacks.assessment import verdict
-from fedprivacy.attacks.auditing import estimate
 from fedprivacy.attacks.canaries import draw_canaries
-from fedprivacy.attacks.gaussian_scores import ScoreMoments
+from fedprivacy.attacks.canary_evidence import estimate
+from fedprivacy.attacks.gaussian_score_bound import ScoreMoments
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.mechanisms.gaussian import Gaussian

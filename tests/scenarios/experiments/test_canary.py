@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from fedprivacy.attacks.bounds import bound_of_ledger
-from fedprivacy.attacks.fitted import choose_score
-from fedprivacy.attacks.mechanism_audit import gaussian_bound
+from fedprivacy.attacks.combined_scores import choose_score
 from fedprivacy.attacks.metrics import measure, points_of
+from fedprivacy.attacks.repeated_run_epsilon import gaussian_bound
 from fedprivacy.attacks.targets import Targets
 from fedprivacy.attacks.transcript import Judgement
 from fedprivacy.attacks.verdict import Case, Verdict, verdict

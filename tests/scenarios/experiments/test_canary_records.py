@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedprivacy.attacks.mechanism_audit import gaussian_bound
+from fedprivacy.attacks.repeated_run_epsilon import gaussian_bound
 from fedprivacy.attacks.transcript import Sight
 from fedprivacy.data.datasets import Dataset
 from fedprivacy.guarantees.ledger import Ledger

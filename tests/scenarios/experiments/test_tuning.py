@@ -15,7 +15,7 @@ from dp_accounting import dp_event as dp
 from clients.fleet import Fleet
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import from_json
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.documents.redaction import redact
 from fedprivacy.errors import InputError, RunError, ScenarioError
 from fedprivacy.guarantees.statement import printed

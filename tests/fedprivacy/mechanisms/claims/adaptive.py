@@ -11,7 +11,7 @@ from scipy import stats
 from claims import checks
 from claims.claim import Claim
 from fedprivacy.accounting.epsilon import epsilon
-from fedprivacy.attacks.mechanism_audit import gaussian_bound
+from fedprivacy.attacks.repeated_run_epsilon import gaussian_bound
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 
 

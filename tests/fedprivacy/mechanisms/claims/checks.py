@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import integrate, stats
 
-from fedprivacy.attacks.mechanism_audit import threshold_bound
+from fedprivacy.attacks.repeated_run_epsilon import threshold_bound
 from fedprivacy.randomness.streams import Streams
 
 FALSE_ALARM = 1e-6

@@ -17,7 +17,7 @@ from scipy import integrate, optimize, special, stats
 
 from claims import checks
 from claims.claim import Claim
-from fedprivacy.attacks.mechanism_audit import gaussian_bound
+from fedprivacy.attacks.repeated_run_epsilon import gaussian_bound
 from fedprivacy.erm import (
     Approach,
     GradientPerturbation,

@@ -13,7 +13,7 @@ import numpy as np
 
 from claims import checks
 from claims.claim import Claim
-from fedprivacy.mechanisms.generalised import GeneralisedExponential
+from fedprivacy.mechanisms.generalised_exponential import GeneralisedExponential
 from fedprivacy.mechanisms.selection import ExponentialMechanism, NoisyMax
 
 # Of candidates, in scales of the noise: a clear order, ties, a rare one; and two only.

@@ -17,7 +17,7 @@ from claims import checks
 from claims.claim import Claim
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.gaussian import gaussian_epsilon
-from fedprivacy.accounting.optimal import PureDpEvent
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.tuning.repetitions import Repetitions
 from fedprivacy.tuning.scores import NoisyScore
 from fedprivacy.tuning.selection import PrivateSelection, best

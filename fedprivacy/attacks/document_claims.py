@@ -1,0 +1,168 @@
+"""The parts of a replay's document that its scenario and plans decide, and what its counts amount to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from fedprivacy.attacks.bounds import bound_of_ledger
+from fedprivacy.attacks.one_run_epsilon import Guesses, lower_bound
+from fedprivacy.attacks.roc import Counts
+from fedprivacy.attacks.verdict import Case, Verdict, verdict
+from fedprivacy.documents.replay import ReplayDocument
+from fedprivacy.guarantees.statement import SEES, guarantees
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.scenario.attack.sections import Ascent, Released
+
+BOUNDS = ("advantage", "balanced_accuracy", "auc", "tpr_at_fpr", "basis")
+GAME = (
+    "Each record of the victim and of the public part is a member by a fair coin of its own; the victim "
+    "trains on its members, nobody on the others. Scores and thresholds are chosen on one half of the "
+    "targets and measured on the other. An empirical epsilon is of the targets alone that were drawn blind "
+    "to membership, whose coins are still fair; it holds at its confidence for each attack by itself."
+)
+BRANCHES = (
+    "Each attack goes on from where training ended, with noise of its own, and spends rounds: what clients "
+    "answered to one attack is spent for those after it, so that the guarantee of a run covers all attacks "
+    "on it together. Several runs (seeds, epsilons) are several releases."
+)
+TRANSCRIPTS = (
+    "The folders `seen` hold what the attackers saw, raw updates among it: they are as sensitive as the data."
+)
+RELEASED = (
+    "An attacker of the released model has that model alone. It knows the records of the training data and "
+    "their labels, how models are trained on them, and records that nobody trains on, but neither whose a "
+    "record is nor who is a member. Each of its reference models is trained on a half of these records that "
+    "its own coins drew, in one place and without noise."
+)
+BY_ARM = (
+    "Each arm plays the same game with the same coins. Each epsilon is that of one run of one arm alone; "
+    "whoever sees several of them has seen several releases of the same people."
+)
+
+
+def budget(variant: AttackScenario, plan: Plan) -> float | None:
+    """The epsilon of a run: of its scenario, or where that gives the noise what it costs; None without."""
+    if variant.privacy.trust == "none":
+        return None
+    return variant.privacy.epsilon or plan.spent().epsilon
+
+
+def frame_of(scenario: AttackScenario) -> dict[str, Any]:
+    """The entries of the document that concern all attacks: notes and operator-only fields."""
+    looked = any(isinstance(kind, Released) for kind in scenario.attacks.values())
+    stored = [TRANSCRIPTS] * scenario.game.transcripts + [RELEASED] * looked
+    notes = [GAME, BRANCHES, *([BY_ARM] if scenario.arms else []), *stored]
+    return {"notes": notes, "operator_only": list(ReplayDocument.OPERATOR_ONLY)}
+
+
+def attack_claims(
+    variant: AttackScenario, name: str, number: int, plan: Plan, ledger: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The entries of the document about an attack that do not depend on its scores.
+
+    Args:
+        variant: The scenario of the attacked runs.
+        name: The attack's.
+        number: That of the variant, and of its ledger.
+        plan: Of the attacked runs.
+        ledger: Theirs.
+    """
+    attack = variant.attacks[name]
+    guarantee = next(stated for stated in guarantees(ledger) if stated.observer == attack.seat)
+    return {
+        "name": name,
+        **({"arm": variant.arm} if variant.arm else {}),
+        "attack": attack.kind,
+        "seat": attack.seat,
+        "isolating": attack.isolating,
+        "trust": variant.privacy.trust,
+        "mechanism": None if plan.mechanism is None else plan.mechanism.name,
+        "epsilon": budget(variant, plan),
+        "ledger": number,
+        "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
+        "rounds": attack.rounds_taken(variant.game.members + variant.game.nonmembers) or None,
+        "guarantee": guarantee.to_json(),
+        "bound": bound_of_ledger(ledger, attack.seat).to_json(),
+    }
+
+
+def proved(guesses: Guesses, delta: float) -> dict[str, Any]:
+    """The guesses of an attack and the bounds that they prove, as entries of the document.
+
+    Args:
+        guesses: Of all runs together.
+        delta: Of the claim.
+    """
+    bound = lower_bound(guesses, delta)
+    return {
+        "epsilon_lower_bound": bound.epsilon,
+        "empirical_epsilon": {**asdict(bound), "guesses": asdict(guesses)},
+    }
+
+
+def arm_claims(
+    variant: AttackScenario, number: int, plan: Plan, ledger: Mapping[str, Any], epsilon: float | None
+) -> dict[str, Any]:
+    """The entries of the document about an arm at an epsilon that do not depend on its runs.
+
+    Args:
+        variant: The scenario of its runs.
+        number: That of the variant, and of its ledger.
+        plan: Of its runs.
+        ledger: Theirs.
+        epsilon: The target, or the one spent (`budget`).
+    """
+    return {
+        "arm": variant.arm,
+        "trust": variant.privacy.trust,
+        "mechanism": None if plan.mechanism is None else plan.mechanism.name,
+        "unit": variant.privacy.unit,
+        "adjacency": variant.privacy.adjacency,
+        "epsilon": epsilon,
+        "ledger": number,
+        "rounds": variant.warm_up,
+        "guarantees": [guarantee.to_json() for guarantee in guarantees(ledger)],
+        "bounds": bounds_of(ledger),
+        "skipped": dict(variant.skipped),
+    }
+
+
+def bounds_of(ledger: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """By seat, the most that any attack can reach there; without the curve, which attacks have."""
+    bounds = {seat: bound_of_ledger(ledger, seat).to_json() for seat in SEES}
+    return {seat: {key: bound[key] for key in BOUNDS} for seat, bound in bounds.items()}
+
+
+def verdict_of(
+    variants: Sequence[AttackScenario], attacks: Sequence[Mapping[str, Any]], ledgers: Sequence[Any]
+) -> Verdict:
+    """All attacks of a document together against their bounds.
+
+    Args:
+        variants: The scenarios of the attacked runs.
+        attacks: As the document has them: with `points`, and where it may be shown with the bound, those of
+            `supervised`.
+        ledgers: Of the attacked runs.
+    """
+    cases = []
+    for attack in attacks:
+        suffix = f" ({variants[attack['ledger']].label})" if len(variants) > 1 else ""
+        points = _points(attack["points"])
+        if "points" in attack.get("supervised", {}):
+            learned = _points(attack["supervised"]["points"])
+            points.update({f"{at}, supervised": counts for at, counts in learned.items()})
+        bound = bound_of_ledger(ledgers[attack["ledger"]], attack["seat"])
+        cases.append(Case(f"{attack['name']}{suffix}", bound, points))
+    return verdict(cases)
+
+
+def points_json(points: Mapping[str, Sequence[Counts]]) -> dict[str, list[dict[str, int]]]:
+    """Operating points as a JSON object."""
+    return {name: [counts.to_json() for counts in counted] for name, counted in points.items()}
+
+
+def _points(stored: Mapping[str, Sequence[Mapping[str, int]]]) -> dict[str, list[Counts]]:
+    return {name: [Counts(**counts) for counts in counted] for name, counted in stored.items()}
