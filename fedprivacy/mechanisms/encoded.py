@@ -61,8 +61,8 @@ class EncodedStudent:
 
     Its cost depends on the coordinates in which two codes differ and on the differences, which are few cases
     for codes of -a, 0 and a (proof: `fedprivacy.accounting.encoded_updates`). At the same epsilon its
-    variance is larger: against moves that are small in each coordinate, nu (nu + 1)/((nu - 2)(nu + 3)) times that of
-    Gaussian noise, 1.071 for 9 degrees of freedom.
+    variance is larger: against moves that are small in each coordinate, nu (nu + 1)/((nu - 2)(nu + 3)) times
+    that of Gaussian noise, 1.071 for 9 degrees of freedom.
 
     Args:
         clipping_norm: C.

@@ -4,7 +4,8 @@ With one linear layer the gradient of a record's cross-entropy is the outer prod
 the label's one-hot vector with the record, and with 1 for the bias. No backward pass is needed. The time of
 such a small model is the overhead of calls, not arithmetic: with few calls a step of DP-SGD on 64 or 256
 records of 64 features takes half as long as by the factors of a chain
-(`fedprivacy.training.linear_gradients`). Classes come before records in memory, since short rows are slow to sum.
+(`fedprivacy.training.linear_gradients`).
+Classes come before records in memory, since short rows are slow to sum.
 """
 
 from __future__ import annotations
