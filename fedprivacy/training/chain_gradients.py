@@ -4,9 +4,10 @@ One pass forward and one back give what went into each layer and what came back 
 together. A linear layer's gradient stays in these two factors (`fedprivacy.training.linear_gradients`).
 A convolution has many positions, its gradient is the sum of one outer product at each: it is formed, record
 by record, as the product of the unfolded input with what came back. That takes the same multiplications
-as the ordinary gradient of the batch, and then the clipped sum takes hardly any. Norms without formed gradients ("ghost
-norms": Li et al. 2022, Bu et al. 2022) need them twice, and where positions cancel each other their rounding
-may make a norm too small: the clipped gradient would be longer than C. So they are not used.
+as the ordinary gradient of the batch, and then the clipped sum takes hardly any. Norms without formed
+gradients ("ghost norms": Li et al. 2022, Bu et al. 2022) need them twice, and where
+positions cancel each other their rounding may make a norm too small: the clipped gradient would be longer
+than C. So they are not used.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fedprivacy.report import svg, words
@@ -100,20 +101,27 @@ class Chart:
 
     def draw(self, *, narrow: bool) -> str:
         """Inline SVG."""
+        return self._inline(narrow=True) if narrow else self._wide
+
+    def saved(self, kind: str) -> bytes:
+        """Returns the wide picture as a file in the light colours of the page: "svg", "png" or "pdf"."""
+        if kind == "svg":
+            return svg.alone(self._wide).encode()
+        with svg.style():
+            return svg.saved(self._figure(self.layout(narrow=False)), kind, self.title)
+
+    @cached_property
+    def _wide(self) -> str:
+        """Drawn once, for the page and for the file in it: that takes most of the time of a page."""
+        return self._inline(narrow=False)
+
+    def _inline(self, *, narrow: bool) -> str:
         with svg.style():
             layout = self.layout(narrow=narrow)
             marks = [spot for placed in layout.panels for spot in placed.panel.spots(placed.box)]
             over = spots.overlay(marks, layout.width, layout.height)
             name = f"{self.name}-{'narrow' if narrow else 'wide'}"
             return svg.write(self._figure(layout), name, self.title, self.alt, over)
-
-    def saved(self, kind: str) -> bytes:
-        """Returns the wide picture as a file in the light colours of the page: "svg", "png" or "pdf"."""
-        with svg.style():
-            drawn = self._figure(self.layout(narrow=False))
-            if kind == "svg":
-                return svg.alone(svg.write(drawn, self.name, self.title, self.alt)).encode()
-            return svg.saved(drawn, kind, self.title)
 
     @staticmethod
     def _figure(layout: Layout) -> Figure:
