@@ -52,8 +52,8 @@ from server.aggregation import RoundTotal, nobody_took_part
 from server.deployment_grid import PollingGrid
 from server.erm import serve as serve_estimates
 from server.hosts import deal_hosts
-from server.log_upload import LogUpload, uploading
 from server.optimizers import server_optimizer
+from server.record_upload import LogUpload, uploading
 from server.reply_validation import longest
 from server.statistics import serve as serve_statistics
 from server.strategy import Federation

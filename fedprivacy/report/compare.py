@@ -39,7 +39,7 @@ from fedprivacy.report.blocks import (
 )
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series, accuracy_range, looks
 from fedprivacy.report.charts.axis import at_data, percent
-from fedprivacy.report.observer_views import TRAINING
+from fedprivacy.report.observer_wording import TRAINING
 
 ROOM = 5  # the most arms whose labels have room for the observers
 

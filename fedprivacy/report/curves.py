@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fedprivacy.documents.cell import Cell
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
-from fedprivacy.report import arm_labels, learning, page_end, words
+from fedprivacy.report import arm_labels, learning_curves, page_end, words
 from fedprivacy.report.blocks import Section, Table
 from fedprivacy.report.charts import Chart, Lines, Series, looks
 from fedprivacy.report.charts.looks import Look
@@ -70,10 +70,10 @@ def _panel(
         curve = [(event.round, event.accuracy) for event in cell.curve or ()]
         # "No noise" as the panel's title is enough.
         shown = "" if name == label.lower() else name
-        series.append(Series(of_epsilons[name], shown, learning.points(curve), width=1.75))
+        series.append(Series(of_epsilons[name], shown, learning_curves.points(curve), width=1.75))
     last = max(event.round for cell in cells for event in cell.curve or ())
-    y = learning.accuracy("", values)
-    return Lines(learning.rounds(last), y, tuple(series), title=label, color=color)
+    y = learning_curves.accuracy("", values)
+    return Lines(learning_curves.rounds(last), y, tuple(series), title=label, color=color)
 
 
 def _table(caption: str, cells: Sequence[Cell]) -> Table:

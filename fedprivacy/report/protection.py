@@ -14,7 +14,7 @@ from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import arm_labels, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Table, Text, Value
-from fedprivacy.report.observer_views import TRAINING, Wording
+from fedprivacy.report.observer_wording import TRAINING, Wording
 
 LISTED = 6  # epsilons that a cell of the table lists; of more, the smallest and the largest
 Row = tuple[str, str | None]  # a trust model, and its unit where several are compared

@@ -14,7 +14,7 @@ from fedprivacy.report import (
     candidates,
     classes,
     groups,
-    learning,
+    learning_curves,
     limits,
     measures,
     page_end,
@@ -27,7 +27,7 @@ from fedprivacy.report import (
 from fedprivacy.report.answers import run as answer
 from fedprivacy.report.blocks import Block, Details, Facts, Page, Picture, Section, Text, Tiles
 from fedprivacy.report.charts import Chart, looks
-from fedprivacy.report.observer_views import TRAINING
+from fedprivacy.report.observer_wording import TRAINING
 
 
 def page(document: RunDocument, *, error: bool = False, command: bool = False) -> Page:
@@ -128,7 +128,7 @@ def _picture(document: RunDocument) -> Picture | None:
         if finite:
             share = name == "accuracy"
             levels = limits.majority_level(document.final.per_class) if share and document.final else ()
-            panels.append(learning.measure(heading, finite, look, planned, share=share, levels=levels))
+            panels.append(learning_curves.measure(heading, finite, look, planned, share=share, levels=levels))
     if not panels:
         return None
     rows = [

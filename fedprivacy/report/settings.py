@@ -10,7 +10,7 @@ from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.report import arm_labels, batches, page_end, public_records, words
 from fedprivacy.report.blocks import Block, Details, Facts, Table
-from fedprivacy.report.observer_views import TRAINING
+from fedprivacy.report.observer_wording import TRAINING
 
 OF_EACH_ARM = ("scaling", "low", "high", "cut")  # keys of the data that a trust model may set otherwise
 SHOWN_APART = ("clients", "public_fraction")

@@ -49,7 +49,9 @@ def show_result(document: Mapping[str, Any], verbose: bool = False) -> None:
         document: As the command returned it, or as it is stored.
         verbose: Whether every assumption is printed.
     """
-    from scenarios.cli.displays import DISPLAYS  # which imports torch: not before a scenario is checked
+    from scenarios.cli.display_registry import (
+        DISPLAYS,  # which imports torch: not before a scenario is checked
+    )
 
     DISPLAYS[document["kind"]](document, verbose)
 

@@ -12,7 +12,7 @@ import pytest
 from flwr.app import Context, Message, RecordDict
 from warm import ENVIRONMENT, warm
 
-import server.log_upload
+import server.record_upload
 from clients.app import app as client_app
 from fedprivacy.errors import HeldError, InputError
 from fedprivacy.records.ownership import take_up_run
@@ -89,8 +89,10 @@ def test_a_run_that_fails_lets_go(make_scenario, tmp_path: Path) -> None:
 
 def test_it_is_held_until_the_record_is_home(make_scenario, tmp_path: Path, monkeypatch) -> None:
     seen: list[bool] = []
-    monkeypatch.setattr(server.log_upload, "_PAUSE", 0.0)
-    monkeypatch.setattr(server.log_upload, "_to_log", lambda line: seen.extend(map(held, tmp_path.iterdir())))
+    monkeypatch.setattr(server.record_upload, "_PAUSE", 0.0)
+    monkeypatch.setattr(
+        server.record_upload, "_to_log", lambda line: seen.extend(map(held, tmp_path.iterdir()))
+    )
     play(tmp_path, make_scenario().to_toml(), lambda path: None, record="5" * 32)
     assert len(seen) > 5
     assert all(seen)

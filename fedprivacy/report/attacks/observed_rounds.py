@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fedprivacy.documents.attack import Attack, Measure, Observed
 from fedprivacy.documents.replay import ReplayDocument
-from fedprivacy.report import learning, svg, words
+from fedprivacy.report import learning_curves, svg, words
 from fedprivacy.report.attacks import figures, headline, levels, price_chart
 from fedprivacy.report.blocks import Block, Details, Entry, Picture, Section, Table, Text, Value
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series
@@ -165,13 +165,13 @@ def _panels(points: Points) -> tuple[Lines, ...]:
     bounds = (Series(price_chart.BOUND, price_chart.ALLOWED, bound),) if bound else ()
     attack = Lines(
         x,
-        learning.accuracy("Attack accuracy (balanced)", shown, limits=shown),
+        learning_curves.accuracy("Attack accuracy (balanced)", shown, limits=shown),
         (*bounds, Series(ATTACK, OBSERVED, marked)),
         (Reference(figures.GUESSING),),
     )
     if not model:
         return (attack,)
-    accuracy = learning.accuracy("Accuracy of the model", [point.y for point in model])
+    accuracy = learning_curves.accuracy("Accuracy of the model", [point.y for point in model])
     return attack, Lines(x, accuracy, (Series(MODEL, "The model when the attack ended", model, width=1.75),))
 
 

@@ -26,7 +26,7 @@ from fedprivacy.report.attacks import (
     strongest,
 )
 from fedprivacy.report.blocks import Block, Details, Page, Section, Text, Tiles
-from fedprivacy.report.observer_views import TRAINING
+from fedprivacy.report.observer_wording import TRAINING
 
 
 def page(document: ReplayDocument, *, error: bool = False, command: bool = False) -> Page:

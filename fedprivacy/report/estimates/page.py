@@ -23,7 +23,7 @@ from fedprivacy.report.blocks import (
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Series, looks
 from fedprivacy.report.charts.axis import at_data
 from fedprivacy.report.estimates import answer, held_out, surface
-from fedprivacy.report.observer_views import ESTIMATES
+from fedprivacy.report.observer_wording import ESTIMATES
 
 SIMULATED = (
     "The exact minimum is known to this simulation alone; no guarantee covers those who see these losses."

@@ -9,7 +9,7 @@ from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import page_end, protection, words
 from fedprivacy.report.blocks import Block, Details, Finding, Page, Section
-from fedprivacy.report.observer_views import STATISTICS
+from fedprivacy.report.observer_wording import STATISTICS
 from fedprivacy.report.statistics import answer, error_bounds, errors, first_repeat, settings
 
 

@@ -6,7 +6,7 @@ from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.statistics import StatisticsDocument
 from fedprivacy.report import page_end, protection, stopped, words
 from fedprivacy.report.blocks import Block, Details, Page, Section, Table, Text, Tiles
-from fedprivacy.report.observer_views import STATISTICS
+from fedprivacy.report.observer_wording import STATISTICS
 from fedprivacy.report.statistics import answer, answer_charts, settings
 
 

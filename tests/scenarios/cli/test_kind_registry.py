@@ -19,7 +19,7 @@ from fedprivacy.scenario.loading import SCENARIOS
 from fedprivacy.scenario.scenario import BaseScenario
 from fedprivacy.verification.verify import CHECKS
 from scenarios.api.results import KINDS as RESULTS
-from scenarios.cli.displays import DISPLAYS
+from scenarios.cli.display_registry import DISPLAYS
 from scenarios.cli.kind_registry import KINDS as COMMANDS
 from scenarios.cli.main import COMMANDS as ALL_COMMANDS
 from scenarios.jobs.manifest import COMMANDS as RESUMED_BY

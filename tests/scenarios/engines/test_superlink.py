@@ -17,7 +17,7 @@ from flwr.app import Context, RecordDict
 from flwr.cli.build import build_fab_from_disk
 from warm import COLD, ENVIRONMENT, flower_environment, warm
 
-import server.log_upload
+import server.record_upload
 from clients.app import app as client_app
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.io.log_transfer import Result, new_token
@@ -283,7 +283,7 @@ def test_of_a_run_that_broke_off_all_that_was_planned_is_charged(
 ) -> None:
     """As when the SuperLink dies, or the user ends the run: the record says no less than what may have happened."""
     asked, token, log = make_scenario("server.rounds=5"), new_token(), []
-    monkeypatch.setattr(server.log_upload, "_to_log", log.append)
+    monkeypatch.setattr(server.record_upload, "_to_log", log.append)
     config = {"scenario": asked.to_toml(compare=False), "out": str(tmp_path / "far"), "record": token}
     grid = EmbeddedGrid(client_app, [{}], config)
     server_app(grid, Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config=config))

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import server.log_upload
+import server.record_upload
 from fedprivacy.errors import RunError
 from fedprivacy.io.log_transfer import MOST_BYTES, Arrivals
 from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from scenarios.engines.run_follower import _LONGEST
-from server.log_upload import LogUpload, uploading
+from server.record_upload import LogUpload, uploading
 
 TOKEN = "5" * 32
 
@@ -23,8 +23,8 @@ TOKEN = "5" * 32
 def log(monkeypatch) -> Iterator[list[str]]:
     """What is written to the run's log, without the pauses that Flower's uploader needs."""
     written: list[str] = []
-    monkeypatch.setattr(server.log_upload, "_to_log", written.append)
-    monkeypatch.setattr(server.log_upload, "_PAUSE", 0.0)
+    monkeypatch.setattr(server.record_upload, "_to_log", written.append)
+    monkeypatch.setattr(server.record_upload, "_PAUSE", 0.0)
     return written
 
 
@@ -116,5 +116,5 @@ def test_a_model_that_is_too_large_stays_and_the_record_goes(tmp_path: Path, log
 def test_a_line_begins_a_line_whatever_was_written_before(capsys) -> None:
     print("INFO: half a l", end="")
     upload = LogUpload({"record": TOKEN})
-    server.log_upload._to_log(next(upload._sender.event({"round": 0})))
+    server.record_upload._to_log(next(upload._sender.event({"round": 0})))
     assert capsys.readouterr().out.splitlines()[1].startswith("@record ")
