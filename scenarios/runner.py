@@ -13,7 +13,6 @@ from flwr.app import Context, RecordDict
 
 from clients.fleet import Fleet
 from fedprivacy.errors import FedPrivacyError, InputError
-from fedprivacy.io import side_process
 from fedprivacy.io.atomic import sweep_parts
 from fedprivacy.plan.from_scenario import candidates_of
 from fedprivacy.plan.privacy_plan import Plan
@@ -110,7 +109,7 @@ def resume(
         earlier, stored = plan_to_resume(directory)
         if earlier["status"] == "finished":
             if report:
-                _write_missing_report(earlier, path)
+                _write_report(earlier, path, missing=True)
             return earlier
         scenario = Scenario.read(path / "scenario.toml")
         fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
@@ -144,10 +143,10 @@ def resume(
             return _train(apps, fleet, record, checkpoint, report)
 
 
-def _write_missing_report(document: dict[str, Any], path: Path) -> None:
-    from fedprivacy.report import is_written, write
+def _write_report(document: dict[str, Any], path: Path, *, missing: bool = False) -> None:
+    from fedprivacy.report import is_written, write  # not before the run, which needs none of it
 
-    if not is_written(path):
+    if not (missing and is_written(path)):
         write(document, path)
 
 
@@ -185,6 +184,6 @@ def _train(
         ):  # the error that stopped the run is more informative
             document = record.directory.document()
             if report:
-                side_process.call("fedprivacy.report:write", document, record.directory.path)
+                _write_report(document, record.directory.path)
                 print_charge(document)
     return document

@@ -36,8 +36,7 @@ from fedprivacy.accounting.encoded_updates import (
 )
 from fedprivacy.accounting.events import RELATIONS, Composition, releases
 from fedprivacy.accounting.gaussian import all_gaussian, as_if_unsampled, composed_gaussians, composed_mu
-from fedprivacy.accounting.known_batches import known_batches
-from fedprivacy.accounting.pure_dp import basic_composition, optimal_composition
+from fedprivacy.accounting.pure_dp import basic_composition
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.io import side_process
 
@@ -147,24 +146,24 @@ def _not_private(parts: Composition) -> bool:
     return any(isinstance(leaf, dp.NonPrivateDpEvent) for leaf, _ in parts)
 
 
-# scipy.stats and scipy.signal, on which these two rest, take most of a second to import.
-def _loss_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
-    return float(
-        side_process.call("fedprivacy.accounting.privacy_loss:loss_epsilon", parts, delta, adjacency)
-    )
+def _beside(function: str) -> Callable[[Composition, float, str], float]:
+    """An accountant that rests on scipy.stats or scipy.signal, which take most of a second to import."""
+
+    def account(parts: Composition, delta: float, adjacency: str) -> float:
+        return float(side_process.call(f"fedprivacy.accounting.{function}", parts, delta, adjacency))
+
+    return account
 
 
-def _renyi_epsilon(parts: Composition, delta: float, adjacency: str) -> float:
-    return float(side_process.call("fedprivacy.accounting.renyi:renyi_epsilon", parts, delta, adjacency))
-
-
+_loss_epsilon = _beside("privacy_loss:loss_epsilon")
+_renyi_epsilon = _beside("renyi:renyi_epsilon")
 ACCOUNTANT: dict[str, Callable[[Composition, float, str], float]] = {
     "analytic Gaussian": composed_gaussians,
-    "optimal composition": optimal_composition,
+    "optimal composition": _beside("pure_dp:optimal_composition"),
     "basic composition": basic_composition,
     "PLD": _loss_epsilon,
     "RDP": _renyi_epsilon,
-    "known batches": known_batches,
+    "known batches": _beside("known_batches:known_batches"),
     "analytic Gaussian, sampling not counted": as_if_unsampled,
 }
 EXACT = ("analytic Gaussian", "optimal composition")

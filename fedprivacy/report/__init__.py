@@ -26,6 +26,7 @@ from fedprivacy.documents.run import RunDocument
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.errors import InputError, RunError
+from fedprivacy.io import side_process
 from fedprivacy.io.atomic import FAILURES, replace_file
 from fedprivacy.io.escape import printable
 from fedprivacy.io.waiting import waiting
@@ -95,12 +96,18 @@ def write(document: Mapping[str, Any], folder: Path, *, merged: bool = False) ->
         InputError: the document cannot be rendered, or the folder cannot be written.
         RunError: the machine failed, for example with a full disk.
     """
-    source = str(folder / "run.json")
     with waiting("drawing the page"):
-        operator = html(*operator_page(document, source, merged=merged))
-        # The public page comes last: where it is, both are.
-        _replace(folder, OPERATOR, operator)
-        return _replace(folder, PUBLIC, render(document, source))
+        written: Path = side_process.call("fedprivacy.report:write_pages", document, folder, merged)
+        return written
+
+
+def write_pages(document: Mapping[str, Any], folder: Path, merged: bool) -> Path:
+    """Does what `write` does, in the process that it chooses."""
+    source = str(folder / "run.json")
+    operator = html(*operator_page(document, source, merged=merged))
+    # The public page comes last: where it is, both are.
+    _replace(folder, OPERATOR, operator)
+    return _replace(folder, PUBLIC, render(document, source))
 
 
 def _replace(folder: Path, name: str, text: str) -> Path:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from fedprivacy.io import side_process
+from scenarios.cli import beside
 from scenarios.cli.options import (
     RUNS,
     Again,
@@ -76,7 +78,11 @@ def compare(
             overrides = [*(set_ or []), *kind.seed_overrides(first, seeds)]
             requested = scenario_for("compare", scenario, overrides, first)
         check_out(out or RUNS)
-    with tracking(track, requested, out or RUNS, operator) as tracked, job_progress() as on_run:
+    with (
+        side_process.started(beside.MODULES),
+        tracking(track, requested, out or RUNS, operator) as tracked,
+        job_progress() as on_run,
+    ):
         document = kind.compare(
             requested,
             out or RUNS,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from fedprivacy.io import side_process
+from scenarios.cli import beside
 from scenarios.cli.options import (
     RUNS,
     AllowCode,
@@ -22,18 +23,6 @@ from scenarios.cli.options import (
     complete_run,
 )
 from scenarios.cli.output import Json, Operator, check_operator, print_result, show_result
-
-# Imported beside torch, in the order of their use: accountants, measures, and what draws the page.
-BESIDE = (
-    "fedprivacy.plan.privacy_plan",
-    "fedprivacy.accounting.privacy_loss",
-    "fedprivacy.accounting.renyi",
-    "dp_accounting.mechanism_calibration",
-    "fedprivacy.report",
-    "matplotlib.backends.backend_svg",
-    "fedprivacy.models.measures",
-    "sklearn.metrics",
-)
 
 
 def run(
@@ -144,7 +133,7 @@ def run(
         target = target_of(*places, pinned)
     check_out(options.out)
     with (
-        side_process.started(BESIDE),
+        side_process.started(beside.MODULES),
         tracking(track, requested, options.out, operator) as tracked,
         kind.progress(requested) as show_event,
     ):

@@ -118,6 +118,9 @@ def compare(
     people = population(scenario.data)
     model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
     cells = cells_of(scenario, model)
+    for cell in cells:
+        if cell.plan.delta is not None:
+            cell.plan.spent()  # forked workers inherit the account, and need no accountant of their own
     trainers = sorted({run.training.trainer for cell in cells for run in cell.scenarios.values()})
     for trainer in trainers:
         trainer_of(trainer, model.build(0), people.features, people.dataset.classes)
