@@ -69,3 +69,13 @@ def test_walks_in_contributing_are_short_and_name_what_exists() -> None:
         for file, names in walk:
             assert names, file
             assert set(names) <= defined(ROOT / file), (file, names)
+
+
+def test_paths_in_texts_exist() -> None:
+    pattern = re.compile(
+        r"(?<![\w/.-])(?:\.\./)?((?:tests|fedprivacy|scenarios|clients|server|benchmarks)/[\w/-]+\.(?:py|toml|css|js))"
+    )
+    listed = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *(ROOT / "fedprivacy").rglob("*.py")]
+    texts = [file for file in listed if file.name != "CHANGELOG.md" and "_build" not in file.parts]
+    missing = {(file.name, path) for file in texts for path in pattern.findall(file.read_text())}
+    assert not {(name, path) for name, path in missing if not (ROOT / path).exists()}

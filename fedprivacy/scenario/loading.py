@@ -1,7 +1,7 @@
 """The table of all kinds of scenario, and how a file of any kind is read.
 
 Other rooms have their part of a kind in tables by the kind's name, which CONTRIBUTING.md lists;
-`tests/scenarios/cli/test_kinds.py` checks that each table has every kind.
+`tests/scenarios/cli/test_kind_registry.py` checks that each table has every kind.
 """
 
 from __future__ import annotations
