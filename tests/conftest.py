@@ -24,6 +24,8 @@ from fedprivacy.scenario.statistics import Statistics
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import federation_of
 
+# Before any test imports them, so that their failures show values.
+pytest.register_assert_rewrite("pages", "shown")
 os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")
 os.environ.setdefault(
     "RAY_worker_niceness", "0"

@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.data import storage
+from fedprivacy.data import npz, storage
+from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replacing
 from fedprivacy.randomness.streams import Streams
 
@@ -78,9 +78,8 @@ def _split_digits() -> tuple[NDArray[np.uint8], ...]:
 def _stored_digits() -> tuple[NDArray[np.uint8], ...] | None:
     """The copy in the cache folder; None where there is none, or not a whole one."""
     try:
-        with np.load(_digits_file(), allow_pickle=False) as stored:
-            arrays = tuple(stored[name] for name in _DIGITS_PARTS)
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        arrays = tuple(npz.array(str(_digits_file()), name) for name in _DIGITS_PARTS)
+    except InputError:
         return None
     return arrays if _digest(arrays) == _DIGITS_DIGEST else None
 
@@ -93,7 +92,7 @@ def _store_digits(arrays: tuple[NDArray[np.uint8], ...]) -> None:
     with suppress(OSError):  # it only saves time
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with replacing(file, storage.OWNER_ONLY) as opened:
-            np.savez(opened, allow_pickle=False, **dict(zip(_DIGITS_PARTS, arrays, strict=True)))
+            np.savez(opened, **dict(zip(_DIGITS_PARTS, arrays, strict=True)))
 
 
 def _digits_file() -> Path:

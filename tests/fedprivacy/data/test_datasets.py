@@ -1,13 +1,16 @@
-"""The made-up purchases: bits around prototypes, by seed."""
+"""The made-up purchases, and the copy of the digits."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from fedprivacy.data import datasets
-from fedprivacy.data.datasets import purchase_like
+from fedprivacy.data.datasets import digits, purchase_like
 
 
 def options(**keys: Any) -> dict[str, Any]:
@@ -53,3 +56,46 @@ def test_the_seed_says_all_and_longer_data_begin_alike(monkeypatch) -> None:
     assert cut.x.shape == first.x.shape
     assert len(np.unique(cut.x, axis=0)) == len(cut.x)  # no block repeats another
     assert np.array_equal(cut.x[:2500], purchase_like(**options(seed=1, records=2500)).x)
+
+
+def test_digits_of_the_copy_are_those_of_scikit_learn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first, copy = digits(), tmp_path / "fedprivacy" / "digits.npz"
+    assert copy.stat().st_mode & 0o077 == 0
+    # Without scikit-learn: only the copy is read.
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    second = digits()
+    assert second.x.flags.c_contiguous
+    for name in ("x", "y", "x_test", "y_test"):
+        one, other = getattr(first, name), getattr(second, name)
+        assert (one.dtype, one.tobytes()) == (other.dtype, other.tobytes())
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "changed", "a folder"])
+def test_a_damaged_copy_of_the_digits_is_not_believed(
+    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    true, copy = digits(), tmp_path / "fedprivacy" / "digits.npz"
+    if damage == "changed":
+        with np.load(copy) as stored:
+            arrays = dict(stored)
+        arrays["y"][0] ^= 1
+        np.savez(copy, **arrays)
+    elif damage == "a folder":
+        copy.unlink()
+        copy.mkdir()
+    else:
+        copy.write_bytes(copy.read_bytes()[: 0 if damage == "empty" else 5000])
+    assert np.array_equal(digits().y, true.y)
+    if damage != "a folder":
+        monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+        assert np.array_equal(digits().y, true.y)  # the copy was made anew
+
+
+def test_digits_need_no_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert digits().x.shape == (1437, 64)

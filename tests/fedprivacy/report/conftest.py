@@ -14,8 +14,6 @@ from each_kind import documents_of_each_kind
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.attacks.replay import replay
 
-pytest.register_assert_rewrite("pages", "shown")  # before a test imports them, so that failures show values
-
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:

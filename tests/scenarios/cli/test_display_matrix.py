@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedprivacy.documents.comparison import Figures
+from fedprivacy.documents.cell import Figures
 from fedprivacy.io.console import Terminal
 from scenarios.cli.display_matrix import Line, show_matrix, with_interval
 

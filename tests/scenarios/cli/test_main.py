@@ -71,9 +71,9 @@ def test_python_m_takes_no_module_from_the_current_folder(tmp_path: Path) -> Non
 def test_python_m_where_the_command_is_not_installed_says_so(tmp_path: Path) -> None:
     """As in the bundle that Flower brings to a node."""
     source, copied = Path(fedprivacy_package.__file__).parent, tmp_path / "fedprivacy"
-    copied.mkdir()
-    for name in ("__init__.py", "__main__.py"):
-        shutil.copy(source / name, copied)
+    (copied / "io").mkdir(parents=True)
+    for name in ("__init__.py", "__main__.py", "io/__init__.py", "io/deferred.py"):
+        shutil.copy(source / name, copied / name)
     alone = [sys.executable, "-S", "-m", "fedprivacy", "--help"]  # without installed packages
     done = subprocess.run(alone, capture_output=True, text=True, cwd=tmp_path, env={}, check=False)
     assert (done.returncode, done.stdout) == (2, "")
