@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular, toeplitz
 
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -79,8 +79,8 @@ class BandedGaussian(Gaussian):
 
         The mean over rounds; with one band it is that of independent noise.
         """
-        applied = np.tril(toeplitz(workload(self.rounds, self.momentum)))
-        noise = solve_triangular(self.strategy.matrix(), np.eye(self.rounds), lower=True)
+        applied = np.tril(scipy.linalg.toeplitz(workload(self.rounds, self.momentum)))
+        noise = scipy.linalg.solve_triangular(self.strategy.matrix(), np.eye(self.rounds), lower=True)
         return self.noise_multiplier**2 * float(np.sum((applied @ noise) ** 2)) / self.rounds
 
 
