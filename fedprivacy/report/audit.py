@@ -9,7 +9,7 @@ from fedprivacy.attacks.sample_size import MOST_CANARIES, canaries_needed, round
 from fedprivacy.documents.audit import AuditDocument, Observer
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.guarantees.statement import printed
-from fedprivacy.report import audit_chart, page_end, protection, words
+from fedprivacy.report import audit_chart, audit_terms, page_end, protection, words
 from fedprivacy.report.answers import audit as answer
 from fedprivacy.report.blocks import Entry, Items, Page, Section, Table, Text, Value
 
@@ -46,8 +46,7 @@ def page(document: AuditDocument, *, error: bool = False, command: bool = False)
         command: Whether the operator-only section contains the command that reproduces it.
     """
     guarantees = [observer.guarantee for observer in document.observers]
-    deltas = {observer.one_run.delta for observer in document.observers if observer.one_run is not None}
-    epsilon_terms = words.terms(guarantees) or ", ".join(f"delta = {delta:g}" for delta in sorted(deltas))
+    epsilon_terms = audit_terms.terms(document)
     rows: list[Sequence[Value]] = [
         (
             *_figures(observer),

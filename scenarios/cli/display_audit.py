@@ -10,7 +10,7 @@ from rich.table import Table
 from fedprivacy.documents.audit import AuditDocument, Observer
 from fedprivacy.documents.kinds import read_as
 from fedprivacy.io.console import Terminal
-from fedprivacy.report import audit
+from fedprivacy.report import audit, audit_terms, words
 from scenarios.cli.brief import cost_of, show_brief
 
 
@@ -20,7 +20,9 @@ def show_audit(document: Mapping[str, Any], verbose: bool = False) -> None:
     if not verbose:
         guarantees = [observer.guarantee for observer in result.observers]
         proved = {observer.observer: _proved(observer) for observer in result.observers}
-        show_brief(document, _verdict(result), guarantees, proved)
+        show_brief(
+            document, _verdict(result), guarantees, proved, audit_terms.measured(result), _confidence(result)
+        )
         return
     console, plain = Terminal(), Terminal(soft_wrap=True)
     table = Table(title=result.name, title_justify="left")
@@ -29,6 +31,8 @@ def show_audit(document: Mapping[str, Any], verbose: bool = False) -> None:
     for observer in result.observers:
         table.add_row(*audit.row(observer))
     console.print(table)
+    if terms := audit_terms.terms(result):
+        plain.print(f"Each epsilon: {terms}.")
     for observer in result.observers:
         plain.print(f"- {observer.observer}: {observer.verdict.words}")
     plain.print(result.audited.words)
@@ -44,8 +48,16 @@ def _verdict(result: AuditDocument) -> str:
     return f"REFUTED against the {' and the '.join(refuted)}" if refuted else "no claim is refuted"
 
 
+def _confidence(result: AuditDocument) -> str:
+    """Returns how sure the lower bounds are, as a sentence; empty where there is no bound."""
+    sure = audit_terms.confidence(result)
+    return f"{words.capital(sure)}." if sure else ""
+
+
 def _proved(observer: Observer) -> str:
     """Returns the bound that canaries prove against an observer, or their estimate."""
     _, _, bound, _, _, estimate = audit.row(observer)
-    shown = f"canaries estimate {estimate}" if bound == "-" else f"canaries prove at least {bound}"
+    shown = f"canaries prove at least epsilon = {bound}"
+    if bound == "-":
+        shown = "canaries prove no bound" if estimate == "-" else f"canaries estimate epsilon = {estimate}"
     return f"REFUTED: {shown}" if observer.verdict.holds is False else shown

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fedprivacy.attacks.assessment import down
 from fedprivacy.documents.audit import AuditDocument, Observer
 from fedprivacy.guarantees.statement import printed
-from fedprivacy.report import words
+from fedprivacy.report import audit_terms, words
 from fedprivacy.report.answers import cards
 from fedprivacy.report.blocks import Answer, Entry
 from fedprivacy.report.protection import Protected
@@ -50,7 +50,7 @@ def of_audit(document: AuditDocument, cells: Sequence[Protected]) -> Answer:
         sentence = f"No claim is refuted: against {who} canaries prove nothing; {claimed}."
     else:
         sentence = f"No claim is refuted: against {who} canaries prove at least epsilon {value}; {claimed}."
-    return cards.answer(sentence, value, label, cells, shown)
+    return cards.answer(sentence, value, label, cells, shown, audit_terms.terms(document))
 
 
 def _rank(observer: Observer) -> tuple[bool, bool, float]:

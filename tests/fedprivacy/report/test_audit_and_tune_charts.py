@@ -146,3 +146,20 @@ def test_a_claim_that_another_test_refutes_is_not_said_to_be_below_the_bound() -
     answer = page_of(canaries(3.0, 2.0, 50, holds=False)).answer
     assert answer.value == "3"
     assert answer.sentence.endswith("canaries prove more: at least epsilon 3.")
+
+
+@pytest.mark.parametrize("claim", [2.0, None])
+def test_a_proved_epsilon_has_its_terms_and_confidence_above_everything(claim: float | None) -> None:
+    document = canaries(0.5, claim, 50)
+    bound_terms = "delta 1e-5, unit client, adjacency replace-one"
+    if claim is None:
+        [chart] = charts_of(document)
+        expected = f"{bound_terms}; lower bounds hold with 95 % confidence"
+        assert expected in chart.caption
+        assert page_of(document).answer.terms == f"Each epsilon: {expected}."
+    else:  # claimed at another delta
+        assert page_of(document).answer.terms == (
+            "Each epsilon: delta 0.001, unit client, adjacency replace-one where it is claimed; "
+            f"{bound_terms} where it is measured; lower bounds hold with 95 % confidence."
+        )
+    assert "95 % confidence" in page_of(document).answer.label
