@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fedprivacy.attacks.canary_evidence import WITHOUT_CLAIM
+from fedprivacy.attacks.measured_sensitivity import Neighbours
 from fedprivacy.documents.audit import AuditDocument, Observer
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import words
@@ -25,6 +26,14 @@ def confidence(document: AuditDocument) -> str:
     bounds = [observer.one_run for observer in document.observers if observer.one_run is not None]
     shares = dict.fromkeys(f"{100 * bound.confidence:g} %" for bound in bounds)
     return f"lower bounds hold with {words.listed(shares, 'or')} confidence" if shares else ""
+
+
+def refuted(document: AuditDocument) -> str:
+    """The word for a refuted claim, with the confidence of the tests; an exact comparison has none."""
+    compared = document.audited.neighbours
+    if compared is not None and Neighbours.of_json(compared).refutes:
+        return "REFUTED"
+    return f"REFUTED with {100 * (1 - document.audited.false_alarm):g} % confidence"
 
 
 def terms(document: AuditDocument) -> str:

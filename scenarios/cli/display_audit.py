@@ -10,7 +10,7 @@ from rich.table import Table
 from fedprivacy.documents.audit import AuditDocument, Observer
 from fedprivacy.documents.kinds import read_as
 from fedprivacy.io.console import Terminal
-from fedprivacy.report import audit, audit_terms, words
+from fedprivacy.report import audit, audit_power, audit_terms, words
 from scenarios.cli.brief import cost_of, show_brief
 
 
@@ -43,9 +43,15 @@ def show_audit(document: Mapping[str, Any], verbose: bool = False) -> None:
 
 
 def _verdict(result: AuditDocument) -> str:
-    """Returns how many claims the canaries refute."""
+    """Returns the refuted claims, or that no claim is refuted, or that more canaries would be needed."""
     refuted = [observer.observer for observer in result.observers if observer.verdict.holds is False]
-    return f"REFUTED against the {' and the '.join(refuted)}" if refuted else "no claim is refuted"
+    if refuted:
+        return f"{audit_terms.refuted(result)} against the {' and the '.join(refuted)}"
+    claimed = [observer for observer in result.observers if observer.guarantee.holds] or result.observers
+    if claimed and all(map(audit_power.too_few, claimed)):
+        needed = [f"{text[:1].lower()}{text[1:].removesuffix('.')}" for text in audit_power.sentences(result)]
+        return "; ".join(["too few canaries to tell", *needed[:1]])
+    return "no claim is refuted"
 
 
 def _confidence(result: AuditDocument) -> str:
@@ -55,9 +61,13 @@ def _confidence(result: AuditDocument) -> str:
 
 
 def _proved(observer: Observer) -> str:
-    """Returns the bound that canaries prove against an observer, or their estimate."""
+    """Returns the bound that canaries prove against an observer, or their estimate, or why neither."""
     _, _, bound, _, _, estimate = audit.row(observer)
     shown = f"canaries prove at least epsilon = {bound}"
-    if bound == "-":
+    if audit_power.too_few(observer):
+        shown = "too few canaries to tell"
+    elif bound == "0":
+        shown = "canaries prove nothing"
+    elif bound == "-":
         shown = "canaries prove no bound" if estimate == "-" else f"canaries estimate epsilon = {estimate}"
     return f"REFUTED: {shown}" if observer.verdict.holds is False else shown

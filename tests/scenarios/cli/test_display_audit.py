@@ -73,6 +73,32 @@ def test_an_estimate_without_a_claim_has_terms_and_no_confidence_of_a_bound(
     assert "Each epsilon: delta = 1e-05, unit client, replace-one. Assumptions" in out
 
 
+def test_an_audit_that_proves_nothing_says_that_canaries_are_too_few(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = audited(8.0, 1e-5)
+    [observer] = document["observers"]
+    observer["one_run"] |= {
+        "epsilon": 0.0, "ceiling": 0.2, "canaries": 20, "checks": 21, "guesses": [{"made": 18, "right": 9}],
+    }  # fmt: skip
+    out = shown(document, capsys)
+    assert out.startswith(
+        "small: too few canaries to tell; no number of canaries up to 100,000 proves a bound above epsilon 8 ("
+    )
+    assert "; too few canaries to tell\n" in out
+    assert "at least epsilon = 0" not in out
+    observer["one_run"] |= {"ceiling": 9.0, "guesses": [{"made": 900, "right": 450}]}
+    out = shown(document, capsys)
+    assert out.startswith("small: no claim is refuted (")
+    assert "; canaries prove nothing\n" in out
+
+
+def test_a_refuted_claim_has_the_confidence_of_its_test(capsys: pytest.CaptureFixture[str]) -> None:
+    document = audited(2.0, 1e-5)
+    document["observers"][0]["verdict"] = {"holds": False, "words": "REFUTED."}
+    assert shown(document, capsys).startswith("small: REFUTED with 95 % confidence against the server (")
+
+
 def test_the_cost_of_releasing_every_candidate_is_named_as_an_epsilon(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
