@@ -8,8 +8,11 @@ import pytest
 from pages import charts_of, check_charts
 
 from fedprivacy.attacks.sample_size import canaries_needed, rounded_up
-from fedprivacy.report import page_of
-from fedprivacy.report.blocks import Text
+from fedprivacy.guarantees.assumptions import TrainingAssumption
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.report import page_of, words
+from fedprivacy.report.blocks import Table, Text
+from fedprivacy.tuning.assumptions import TuningAssumption
 
 GUARANTEE = {
     "observer": "outsider", "trust": "central", "epsilon": 4.8452518, "delta": 0.001, "unit": "client",
@@ -204,3 +207,34 @@ def test_a_proved_epsilon_has_its_terms_and_confidence_above_everything(claim: f
             f"{bound_terms} where it is measured; lower bounds hold with 95 % confidence."
         )
     assert "95 % confidence" in page_of(document).answer.label
+
+
+def test_an_observer_without_a_guarantee_has_the_stated_reason_and_no_sentence_about_noise() -> None:
+    document = tuned(public=False)
+    bare = {**GUARANTEE, "epsilon": None}
+    document["privacy"]["guarantees"] = [
+        {**bare, "observer": "server", "assumptions": [TrainingAssumption.SERVER_SEES_UPDATES]},
+        {**bare, "observer": "participant", "assumptions": [TuningAssumption.SENT_ALL]},
+        {**GUARANTEE, "epsilon": 3.1},
+    ]
+    document["naive"]["guarantees"] = [{**bare, "observer": "server"}]
+    page = page_of(document)
+    [protected] = [section for section in page.sections if section.id == "guarantees"]
+    matrix = protected.blocks[0]
+    assert isinstance(matrix, Table)
+    _, server, participant, outsider = matrix.rows[0]
+    assert server.note == words.WHY["central", "server"]
+    assert participant.text == words.NO_GUARANTEE
+    assert participant.note == f"{words.capital(TuningAssumption.SENT_ALL)}."
+    assert outsider.note.endswith(words.WHY["central", "outsider"])
+    [costs] = [block for block in page.lead if isinstance(block, Table)]
+    assert [row[1].text for row in costs.rows] == [words.NO_GUARANTEE, words.NO_GUARANTEE, "3.1"]
+    assert costs.rows[0][2] == costs.rows[0][1]
+
+
+def test_local_noise_is_no_reason_for_the_lack_of_a_guarantee() -> None:
+    terms = {**GUARANTEE, "observer": "server", "trust": "local", "epsilon": None, "words": None}
+    reads = Guarantee.new(**{**terms, "assumptions": (TrainingAssumption.SERVER_READS,)})
+    assert words.meaning(reads) == f"{words.capital(TrainingAssumption.SERVER_READS)}."
+    assert words.meaning(Guarantee.new(**{**terms, "trust": "none"})) == words.WHY["none", "server"]
+    assert words.meaning(Guarantee.new(**terms)) == "Nothing is guaranteed against the server."
