@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from fedprivacy.attacks.assessment import down
-from fedprivacy.attacks.sample_size import MOST_CANARIES, canaries_needed, rounded_up, tells_epsilon
+from fedprivacy.attacks.sample_size import tells_epsilon
 from fedprivacy.documents.audit import AuditDocument, Observer
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.guarantees.statement import printed
-from fedprivacy.report import audit_chart, page_end, protection, words
+from fedprivacy.report import audit_chart, audit_power, audit_terms, page_end, protection
 from fedprivacy.report.answers import audit as answer
 from fedprivacy.report.blocks import Entry, Items, Page, Section, Table, Text, Value
 
-UP_TO = f"up to {MOST_CANARIES:,}"
 HEAD = ("observer", "claimed", "at least", "if Gaussian", "ceiling", "estimate [95 %]")
 
 
@@ -25,7 +24,7 @@ def row(observer: Observer) -> tuple[str, ...]:
         high = "" if guess.high is None else f"{guess.high:.3g}"
         printed_guess = f"over {guess.low:.3g}" if guess.epsilon is None else f"{guess.epsilon:.3g}"
         if not tells_epsilon(guess.low, guess.high, claim):
-            printed_guess = "too few"
+            printed_guess = audit_power.TOO_FEW
         estimate = f"{printed_guess} [{guess.low:.3g}, {high}]" if high else printed_guess
     return (
         observer.observer,
@@ -46,8 +45,7 @@ def page(document: AuditDocument, *, error: bool = False, command: bool = False)
         command: Whether the operator-only section contains the command that reproduces it.
     """
     guarantees = [observer.guarantee for observer in document.observers]
-    deltas = {observer.one_run.delta for observer in document.observers if observer.one_run is not None}
-    epsilon_terms = words.terms(guarantees) or ", ".join(f"delta = {delta:g}" for delta in sorted(deltas))
+    epsilon_terms = audit_terms.terms(document)
     rows: list[Sequence[Value]] = [
         (
             *_figures(observer),
@@ -63,7 +61,7 @@ def page(document: AuditDocument, *, error: bool = False, command: bool = False)
         Text(f"Against the {observer.observer}: {observer.verdict.words}", "status stopped")
         for observer in refuted
     ]
-    needed = _needed(document)
+    needed = audit_power.sentences(document)
     trust = next((observer.trust for observer in guarantees if observer.trust), "none")
     cells = [protection.Protected(Arm(trust), None, guarantees)]
     return Page(
@@ -99,35 +97,3 @@ def _how(document: AuditDocument) -> list[str]:
         *expected,
         "A bound below its claim proves no guarantee: canaries see what canaries can.",
     ]
-
-
-def _needed(document: AuditDocument) -> list[str]:
-    """How many canaries could refute each claim, and how many would prove anything where none was proved."""
-    refuting: dict[str, None] = {}
-    proving: list[str] = []
-    for observer in document.observers:
-        bound, claim = observer.one_run, observer.guarantee.epsilon
-        if bound is None or not bound.checks:
-            continue
-        error = (1 - bound.confidence) / bound.checks
-        shares = [(guesses.made / bound.canaries, guesses.right / guesses.made) for guesses in bound.guesses]
-        if claim is not None:
-            few = _fewest(canaries_needed(claim, bound.delta, error, share) for share, _ in shares)
-            above = f"a bound above epsilon {printed(claim)}"
-            refuting[
-                f"{words.capital(above)} takes at least {few:,} canaries, all guessed rightly."
-                if few
-                else f"No number of canaries {UP_TO} proves {above}."
-            ] = None
-        if bound.epsilon == 0:
-            few = _fewest(canaries_needed(0.0, bound.delta, error, share, rate) for share, rate in shares)
-            least = f"about {rounded_up(few):,} would prove a bound" if few else f"no number {UP_TO} would"
-            proving.append(
-                f"Too few canaries to tell against {words.observer(observer.observer)}: where guesses stay "
-                f"as often right as here, {least}."
-            )
-    return [*refuting, *proving]
-
-
-def _fewest(numbers: Iterable[int | None]) -> int | None:
-    return min((number for number in numbers if number is not None), default=None)

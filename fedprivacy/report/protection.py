@@ -117,8 +117,8 @@ def _matrix(
         note = noun.noise.get(trust, "") + (f" Protects {words.UNITS.get(unit, unit)}." if unit else "")
         entries = (
             _shared(
-                {arm: _protection(_of(cells, arm), o, noun.why.get((trust, o), "")) for arm in group},
-                _protection([g for arm in group for g in _of(cells, arm)], o, noun.why.get((trust, o), "")),
+                {arm: _protection(_of(cells, arm), o, trust, noun.why) for arm in group},
+                _protection([g for arm in group for g in _of(cells, arm)], o, trust, noun.why),
             )
             for o in observers
         )
@@ -148,13 +148,17 @@ def _shared(entries: Mapping[Arm, Entry], together: Entry) -> Entry:
     return Entry("\n".join(lines), together.note, first.tone if len(tones) == 1 else "")
 
 
-def _protection(guarantees: Sequence[Guarantee], observer: str, why: str) -> Entry:
+def _protection(
+    guarantees: Sequence[Guarantee], observer: str, trust: str, consequences: Mapping[tuple[str, str], str]
+) -> Entry:
     """The guarantee of one arm against one observer over all its epsilons, and the reason."""
+    why = consequences.get((trust, observer), "")
     against = [g for g in guarantees if g.observer == observer]
     if not against:
         return Entry("Not stated")
     if not any(g.holds for g in against):
-        return Entry(words.NO_GUARANTEE, why, "none")
+        reasons = dict.fromkeys(words.unprotected(g, consequences) for g in against)
+        return Entry(words.NO_GUARANTEE, " ".join(filter(None, reasons)), "none")
     if not all(g.holds for g in against):
         return Entry("Only in part: see each epsilon below", why, "bad")
     strictest, weakest = min(against, key=certainty.of), max(against, key=certainty.of)

@@ -102,7 +102,7 @@ def _entries(document: TuneDocument) -> list[tuple[Value, ...]]:
     """The rows with how sure each epsilon leaves an attacker."""
     naive = {guarantee.observer: guarantee for guarantee in document.naive.guarantees}
     return [
-        (g.observer, protection.spent(g, _epsilon(g)), protection.spent(naive.get(g.observer)))
+        (g.observer, protection.spent(g), protection.spent(naive.get(g.observer)))
         for g in document.privacy.guarantees
     ]
 

@@ -269,12 +269,26 @@ def reach(guarantees: Sequence[Guarantee]) -> str:
 def meaning(g: Guarantee, why: Mapping[tuple[str, str], str] = WHY) -> str:
     """One guarantee as a plain sentence without assumptions; `why`: the reasons for none, by trust."""
     if g.epsilon is None or not g.holds:
-        return why.get((g.trust or "", g.observer), f"Nothing is guaranteed against {observer(g.observer)}.")
+        return unprotected(g, why) or f"Nothing is guaranteed against {observer(g.observer)}."
     what, who = capital(change(g.adjacency, g.unit)), observer(g.observer)
     return (
         f"{what} changes the probability of anything that {who} can see by a factor of at most "
         f"{factor(g.epsilon)}, plus delta ({number(g.delta)})."
     )
+
+
+def unprotected(g: Guarantee, why: Mapping[tuple[str, str], str] = WHY) -> str:
+    """The reason for no guarantee, as a sentence; empty where none is stated.
+
+    Args:
+        g: Without an epsilon.
+        why: The consequences of trust models. Only without noise, and for a server that adds it, do they
+            explain a missing guarantee; elsewhere the guarantee itself states the reason.
+    """
+    row = (g.trust or "", g.observer)
+    if row in why and (g.trust == "none" or row == ("central", "server")):
+        return why[row]
+    return f"{capital(g.assumptions[0])}." if g.assumptions else ""
 
 
 def change(adjacency: str | None, unit: str | None) -> str:

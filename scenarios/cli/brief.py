@@ -37,6 +37,8 @@ def show_brief(
     result: str,
     guarantees: Sequence[Guarantee],
     beside: Mapping[str, str] | None = None,
+    others: Sequence[Guarantee] = (),
+    remark: str = "",
 ) -> None:
     """Prints a result in six lines, or fewer where there are fewer observers.
 
@@ -45,13 +47,15 @@ def show_brief(
         result: What came out, with each caveat that a reader needs beside it.
         guarantees: Those of one run, or of all runs.
         beside: By observer, the end of its line.
+        others: The epsilons in `beside`, with their terms.
+        remark: A sentence after the terms.
     """
     console = Terminal(soft_wrap=True)
     console.print(Text.assemble((document["name"], "bold"), f": {result} ({cost_of(document)})"))
     for observer, line in observer_lines(guarantees).items():
         more = (beside or {}).get(observer)
         console.print(f"{line}; {more}" if more else line)
-    console.print(terms_line(guarantees))
+    console.print(terms_line(guarantees, others, remark))
     console.print(f"report: {document['path']}/report.html")
 
 
@@ -81,10 +85,21 @@ def observer_lines(guarantees: Sequence[Guarantee]) -> dict[str, str]:
     return {name: f"{name}: {_stated(group, guarantees)}" for name, group in groups.items()}
 
 
-def terms_line(guarantees: Sequence[Guarantee]) -> str:
-    """Returns the terms that all epsilons share, and where the assumptions are."""
-    shared = _each_terms(guarantees)
-    return f"Each epsilon: {shared.pop()}. {ASSUMPTIONS}" if len(shared) == 1 else ASSUMPTIONS
+def terms_line(guarantees: Sequence[Guarantee], others: Sequence[Guarantee] = (), remark: str = "") -> str:
+    """Returns the terms that all epsilons share, a remark, and where the assumptions are.
+
+    Args:
+        guarantees: Those of the lines; where their terms differ, each line has its own.
+        others: Epsilons beside them, whose terms no line has.
+        remark: A sentence after the terms.
+    """
+    stated, more = _each_terms(guarantees), _each_terms(others)
+    if len(stated | more) == 1:
+        parts = [f"Each epsilon: {(stated | more).pop()}."]
+    else:
+        parts = [f"Each epsilon of a guarantee: {stated.pop()}."] if len(stated) == 1 else []
+        parts += [f"Each epsilon beside it: {' or '.join(sorted(more))}."] if more else []
+    return " ".join(filter(None, [*parts, remark, ASSUMPTIONS]))
 
 
 def shortened(rows: Sequence[Row], verbose: bool) -> tuple[Sequence[Row], str]:

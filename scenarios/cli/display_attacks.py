@@ -12,7 +12,16 @@ from fedprivacy.documents.kinds import read
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.io.console import Terminal
-from fedprivacy.report.attacks import arms, figures, finding, headline, levels, outsider_table, strongest
+from fedprivacy.report.attacks import (
+    answer,
+    arms,
+    figures,
+    finding,
+    headline,
+    levels,
+    outsider_table,
+    strongest,
+)
 from fedprivacy.report.blocks import Entry
 from fedprivacy.report.words import accuracy
 from scenarios.cli.brief import answer_of, cost_of, show_brief
@@ -23,7 +32,8 @@ def show_replay(document: Mapping[str, Any], verbose: bool = False) -> None:
     result = read(document)
     assert isinstance(result, ReplayDocument)
     if not verbose:
-        show_brief(document, "; ".join([answer_of(document), *_caveats(result)]), _guarantees(result))
+        parts = [answer_of(document), answer.intervals(result), *_caveats(result)]
+        show_brief(document, "; ".join(filter(None, parts)), _guarantees(result))
         return
     console, plain = Terminal(), Terminal(soft_wrap=True)
     if result.arms:

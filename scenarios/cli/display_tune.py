@@ -9,6 +9,7 @@ from rich.table import Table
 
 from fedprivacy.documents.kinds import read_as
 from fedprivacy.documents.tune import TuneDocument
+from fedprivacy.guarantees.statement import Guarantee, printed
 from fedprivacy.io.console import Terminal
 from fedprivacy.report import tune
 from fedprivacy.scenario.tune.grid import words_of
@@ -45,5 +46,10 @@ def _show_brief(document: Mapping[str, Any], result: TuneDocument) -> None:
         accuracy = "not shown" if choice.accuracy is None else f"{choice.accuracy:.3f}"
         among = f"of {len(result.candidates):,} candidates, accuracy {accuracy}"
         text = f"chose {words_of(choice.settings)} {among}"
-    costs = {row[0]: f"all candidates released: {row[2]}" for row in tune.rows(result)}
-    show_brief(document, text, [*result.privacy.guarantees], costs)
+    naive = result.naive.guarantees
+    costs = {each.observer: f"all candidates released: {_epsilon(each)}" for each in naive}
+    show_brief(document, text, [*result.privacy.guarantees], costs, naive)
+
+
+def _epsilon(guarantee: Guarantee) -> str:
+    return "no guarantee" if guarantee.epsilon is None else f"epsilon = {printed(guarantee.epsilon)}"

@@ -185,6 +185,7 @@ def attacks(document: Document) -> Rows:
             "advantage": advantage.get("value"),
             "advantage_bound": bound.get("advantage"),
             "proven_epsilon": proven.get("epsilon"),
+            "proven_confidence": proven.get("confidence"),
         }
         for rate, value in (attack["tpr_at_fpr"] or {}).items():
             row[f"tpr_at_{rate}"] = None if value is None else value["value"]
@@ -222,6 +223,8 @@ def observers(document: Document) -> Rows:
                 "claimed_epsilon": each["guarantee"]["epsilon"],
                 **terms([each["guarantee"]]),
                 "proven_epsilon": one_run.get("epsilon"),
+                "proven_delta": one_run.get("delta"),
+                "proven_confidence": one_run.get("confidence"),
                 "ceiling": one_run.get("ceiling"),
                 "proven_if_gaussian": gaussian.get("epsilon"),
                 "holds": each["verdict"]["holds"],

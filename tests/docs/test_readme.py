@@ -24,6 +24,8 @@ from pathlib import Path
 import pytest
 from warm import ENVIRONMENT, write_command
 
+from fedprivacy.attacks.sample_size import WIDEST, members_needed, nonmembers_needed, rounded_up
+from fedprivacy.report.attacks import headline
 from fedprivacy.scenario.loading import loads
 
 ROOT = Path(__file__).parents[2]
@@ -116,6 +118,19 @@ def test_every_command_that_is_not_run_or_shortened_stands_on_a_page() -> None:
 def test_the_scenario_of_the_hospitals_is_one() -> None:
     (text,) = re.findall(r"(?ms)^```toml\n(.*?)^```$", (ROOT / "docs/tutorials/hospitals.md").read_text())
     assert loads(text).population == 4
+
+
+def test_the_tutorial_of_attacks_quotes_no_rate_that_too_few_targets_measured() -> None:
+    text = (ROOT / "docs/tutorials/attack-yourself.md").read_text()
+    scenario = tomllib.loads((ROOT / "scenarios/active-gradient-ascent.toml").read_text())
+    measured = scenario["game"]["nonmembers"] // 2
+    assert measured < nonmembers_needed(0.01)  # so that the intervals may be too wide
+    rows = re.findall(r"(?m)^│ (\S*ascent|isolating) +│.*│ +(\S.*\S) │  none │$", text)
+    assert dict(rows) == dict.fromkeys(("ascent", "isolating", "isolating-ascent"), headline.SHORT)
+    assert f"wider than {100 * WIDEST:g} points" in text
+    assert f"1 % of the {measured:,} non-members" in " ".join(text.split())
+    needed = rounded_up(members_needed()), rounded_up(nonmembers_needed(0.01))
+    assert "about {:,} members and {:,} non-members give".format(*needed) in " ".join(text.split())
 
 
 def test_the_readme_is_short() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fedprivacy.attacks.assessment import down
 from fedprivacy.documents.audit import AuditDocument, Observer
 from fedprivacy.guarantees.statement import printed
-from fedprivacy.report import words
+from fedprivacy.report import audit_power, audit_terms, words
 from fedprivacy.report.answers import cards
 from fedprivacy.report.blocks import Answer, Entry
 from fedprivacy.report.protection import Protected
@@ -39,18 +39,26 @@ def of_audit(document: AuditDocument, cells: Sequence[Protected]) -> Answer:
     value = "—" if proved is None else down(proved)
     label = f"epsilon proved against {who}, {CONFIDENT}; {claimed}"
     if worst.verdict.holds is False:
+        refuted = audit_terms.refuted(document)
         if proved is None or claim is None or proved <= claim:  # another test than the bound refutes it
             value, label = "REFUTED", f"the claim against {who}; {claimed}"
-            sentence = f"REFUTED: against {who} {claimed}, and that is false."
+            sentence = f"{refuted}: against {who} {claimed}, and what was measured contradicts it."
         else:
-            sentence = f"REFUTED: against {who} {claimed}, and canaries prove more: at least epsilon {value}."
+            sentence = f"{refuted}: against {who} {claimed}, and canaries prove at least epsilon {value}."
     elif proved is None:
         sentence = f"Canaries prove no bound against {who}; {claimed}."
+    elif worst.one_run is not None and audit_power.too_few(worst):
+        value, label = audit_power.TOO_FEW, f"canaries to tell against {who}; {claimed}"
+        sentence = (
+            f"{worst.one_run.canaries:,} canaries are too few to tell: they prove nothing against {who}; "
+            f"{claimed}."
+        )
     elif proved == 0:
-        sentence = f"No claim is refuted: against {who} canaries prove nothing; {claimed}."
+        value, label = "no bound", f"on epsilon is proved against {who}; {claimed}"
+        sentence = f"No claim is refuted: canaries prove no bound against {who}; {claimed}."
     else:
         sentence = f"No claim is refuted: against {who} canaries prove at least epsilon {value}; {claimed}."
-    return cards.answer(sentence, value, label, cells, shown)
+    return cards.answer(sentence, value, label, cells, shown, audit_terms.terms(document))
 
 
 def _rank(observer: Observer) -> tuple[bool, bool, float]:

@@ -23,7 +23,12 @@ NOTHING_HOLDS = "nobody has a guarantee"
 
 
 def answer(
-    sentence: str, value: str, label: str, cells: Sequence[Protected], cards: Sequence[Card]
+    sentence: str,
+    value: str,
+    label: str,
+    cells: Sequence[Protected],
+    cards: Sequence[Card],
+    terms: str = "",
 ) -> Answer:
     """An answer whose sentence is short enough, with the terms of its epsilons.
 
@@ -33,10 +38,11 @@ def answer(
         label: What the number is.
         cells: Whose guarantees have the epsilons.
         cards: The answers to the three questions.
+        terms: Those of the epsilons, where others than guarantees are shown; empty: of the guarantees.
     """
-    epsilon_terms = words.terms(guarantees(cells))
-    terms = f"Each epsilon: {epsilon_terms}." if epsilon_terms else ""
-    return Answer(brief(sentence, ANSWER_WORDS, 400), value, label, terms, cards)
+    epsilon_terms = terms or words.terms(guarantees(cells))
+    each = f"Each epsilon: {epsilon_terms}." if epsilon_terms else ""
+    return Answer(brief(sentence, ANSWER_WORDS, 400), value, label, each, cards)
 
 
 def brief(name: str, most: int = NAME_WORDS, letters: int = NAME_LETTERS) -> str:

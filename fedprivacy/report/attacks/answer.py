@@ -44,6 +44,17 @@ def of_attacks(document: ReplayDocument, cells: Sequence[Protected]) -> Answer:
     return cards.answer(f"{sentence}.", _value(strongest), _label(strongest, most), cells, shown)
 
 
+def intervals(document: ReplayDocument) -> str:
+    """The 95 % intervals of the attacks in the answer's sentence, as a clause; empty where none tells."""
+    ends = list(_exposed(document).items())
+    shown = [
+        f"{_interval(strongest)}{where and f' {where}'}"
+        for where, (strongest, *_) in [*ends[:1], *ends[1:][-1:]]
+        if headline.telling(strongest.auc)
+    ]
+    return f"95 % interval {words.listed(shown)}" if shown else ""
+
+
 def _exposed(document: ReplayDocument) -> dict[str, list[Attack]]:
     """Attacks by arm, or level of privacy, in words: the strongest first, the most exposed level first."""
     groups: dict[str, list[Attack]] = {}

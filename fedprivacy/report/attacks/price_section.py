@@ -74,9 +74,10 @@ def _paid(loose: Attack, strict: Attack) -> str:
 def _picture(document: ReplayDocument, seat: str, name: str) -> Picture:
     group = document.seats[seat]
     lines, terms = price_chart.lines(group), levels.terms(document)
-    bounded = any(attack.bound.auc is not None for attack in group)
+    bounded = {attack.level for attack in group if attack.bound.auc is not None}
+    drawn = "dashed blue line" if len(bounded) > 1 else "blue square"  # a line needs two epsilons
     bound = (
-        "The dashed blue line is the most that the guarantee allows any attack."
+        f"The {drawn} is the most that the guarantee allows any attack."
         if bounded
         else f"Nothing is guaranteed against {figures.seat(seat)}, so no bound is drawn."
     )

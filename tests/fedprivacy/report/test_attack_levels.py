@@ -271,6 +271,28 @@ def test_examples_in_docstrings_are_true() -> None:
     assert doctest.testmod(levels).failed == 0
 
 
+def test_the_caption_names_the_mark_of_the_bound_that_is_drawn(plain: dict[str, dict[str, Any]]) -> None:
+    document = plain["local"]
+    assert "The dashed blue line is the most that the guarantee allows" in text_of(document, "price")
+    private = [one for one in document["attacks"] if one["epsilon"] in (None, EPSILONS[0])]
+    single = text_of({**document, "attacks": private}, "price")
+    assert "The blue square is the most that the guarantee allows" in single
+    assert "dashed blue line" not in single
+
+
+def test_the_brief_of_attacks_has_the_intervals_of_its_figures(
+    plain: dict[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_replay(plain["local"])
+    brief = capsys.readouterr().out.splitlines()[0].replace("\N{NO-BREAK SPACE}", " ")
+    [first, last] = re.findall(
+        r"([0-9.]+ to [0-9.]+ %|[0-9.]+ to [0-9.]+) (without privacy|at epsilon)", brief
+    )
+    assert (first[1], last[1]) == ("without privacy", "at epsilon")
+    strongest = attack(plain["local"], "raising", None)["balanced_accuracy"]
+    assert first[0] == f"{100 * strongest['low']:.1f} to {100 * strongest['high']:.1f} %"
+
+
 # --- several seeds
 
 

@@ -8,8 +8,11 @@ import pytest
 from pages import charts_of, check_charts
 
 from fedprivacy.attacks.sample_size import canaries_needed, rounded_up
-from fedprivacy.report import page_of
-from fedprivacy.report.blocks import Text
+from fedprivacy.guarantees.assumptions import TrainingAssumption
+from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.report import page_of, words
+from fedprivacy.report.blocks import Table, Text
+from fedprivacy.tuning.assumptions import TuningAssumption
 
 GUARANTEE = {
     "observer": "outsider", "trust": "central", "epsilon": 4.8452518, "delta": 0.001, "unit": "client",
@@ -126,8 +129,13 @@ def lead(document: dict[str, Any]) -> str:
 
 def test_an_audit_that_proves_nothing_says_how_many_canaries_would() -> None:
     document = canaries(0.0, 2.0, 30)
-    assert page_of(document).answer.sentence == (
-        "No claim is refuted: against outsiders canaries prove nothing; epsilon 2 is claimed."
+    answer = page_of(document).answer
+    assert answer.sentence == (
+        "60 canaries are too few to tell: they prove nothing against outsiders; epsilon 2 is claimed."
+    )
+    assert (answer.value, answer.label) == (
+        "too few",
+        "canaries to tell against outsiders; epsilon 2 is claimed",
     )
     assert "A bound above epsilon 2 takes at least 53 canaries, all guessed rightly." in lead(document)
     few = canaries_needed(0.0, 1e-5, 0.05 / 21, 0.9, 30 / 54)
@@ -135,14 +143,98 @@ def test_an_audit_that_proves_nothing_says_how_many_canaries_would() -> None:
     assert f"about {rounded_up(few):,} would prove a bound." in lead(document)
     by_coin = lead(canaries(0.0, 8.0, 27))
     assert "No number of canaries up to 100,000 proves a bound above epsilon 8." in by_coin
-    assert "no number up to 100,000 would." in by_coin
+    assert "no number of canaries up to 100,000 proves a bound against outsiders." in by_coin
     assert "Too few canaries" not in lead(canaries(0.5, 2.0, 50))
 
 
 def test_a_claim_that_another_test_refutes_is_not_said_to_be_below_the_bound() -> None:
     answer = page_of(canaries(0.5, 2.0, 50, holds=False)).answer
     assert answer.value == "REFUTED"
-    assert answer.sentence == "REFUTED: against outsiders epsilon 2 is claimed, and that is false."
-    answer = page_of(canaries(3.0, 2.0, 50, holds=False)).answer
+    assert answer.sentence == (
+        "REFUTED with 95 % confidence: against outsiders epsilon 2 is claimed, and what was measured "
+        "contradicts it."
+    )
+    document = canaries(3.0, 2.0, 50, holds=False)
+    answer = page_of(document).answer
     assert answer.value == "3"
-    assert answer.sentence.endswith("canaries prove more: at least epsilon 3.")
+    assert answer.sentence.startswith("REFUTED with 95 % confidence: ")
+    assert answer.sentence.endswith("canaries prove at least epsilon 3.")
+    exact = {"clients": 9, "records": [1, 9], "allowed": 2.0, "distance": 1.9, "others": 0.0, "changed": 0}
+    document["audited"]["neighbours"] = exact
+    assert page_of(document).answer.sentence.startswith("REFUTED with")
+    exact["distance"] = 2.1  # no chance is in this comparison
+    assert page_of(document).answer.sentence.startswith("REFUTED: ")
+
+
+@pytest.mark.parametrize(
+    ("claim", "ceiling", "made", "right", "too_few"),
+    [
+        (8.0, 1.3, 900, 450, True),  # so many cannot exceed the claim
+        (0.2, 1.3, 18, 9, True),  # guesses may be right as often as the claim allows, or not
+        (0.2, 1.3, 900, 490, True),  # more of these would prove a bound
+        (1.0, 4.8, 900, 450, False),  # fewer right than the claim allows: enough to tell
+        (None, 4.8, 900, 450, False),
+        (None, 4.8, 18, 12, True),
+    ],
+)
+def test_canaries_that_prove_nothing_are_too_few_where_more_would_tell(
+    claim: float | None, ceiling: float, made: int, right: int, too_few: bool
+) -> None:
+    document = canaries(0.0, claim, right)
+    del document["observers"][0]
+    document["observers"][0]["one_run"] |= {
+        "ceiling": ceiling,
+        "canaries": made,
+        "guesses": [{"made": made, "right": right}],
+    }
+    answer = page_of(document).answer
+    assert answer.value == ("too few" if too_few else "no bound")
+    assert answer.value in answer.sentence
+
+
+@pytest.mark.parametrize("claim", [2.0, None])
+def test_a_proved_epsilon_has_its_terms_and_confidence_above_everything(claim: float | None) -> None:
+    document = canaries(0.5, claim, 50)
+    bound_terms = "delta 1e-5, unit client, adjacency replace-one"
+    if claim is None:
+        [chart] = charts_of(document)
+        expected = f"{bound_terms}; lower bounds hold with 95 % confidence"
+        assert expected in chart.caption
+        assert page_of(document).answer.terms == f"Each epsilon: {expected}."
+    else:  # claimed at another delta
+        assert page_of(document).answer.terms == (
+            "Each epsilon: delta 0.001, unit client, adjacency replace-one where it is claimed; "
+            f"{bound_terms} where it is measured; lower bounds hold with 95 % confidence."
+        )
+    assert "95 % confidence" in page_of(document).answer.label
+
+
+def test_an_observer_without_a_guarantee_has_the_stated_reason_and_no_sentence_about_noise() -> None:
+    document = tuned(public=False)
+    bare = {**GUARANTEE, "epsilon": None}
+    document["privacy"]["guarantees"] = [
+        {**bare, "observer": "server", "assumptions": [TrainingAssumption.SERVER_SEES_UPDATES]},
+        {**bare, "observer": "participant", "assumptions": [TuningAssumption.SENT_ALL]},
+        {**GUARANTEE, "epsilon": 3.1},
+    ]
+    document["naive"]["guarantees"] = [{**bare, "observer": "server"}]
+    page = page_of(document)
+    [protected] = [section for section in page.sections if section.id == "guarantees"]
+    matrix = protected.blocks[0]
+    assert isinstance(matrix, Table)
+    _, server, participant, outsider = matrix.rows[0]
+    assert server.note == words.WHY["central", "server"]
+    assert participant.text == words.NO_GUARANTEE
+    assert participant.note == f"{words.capital(TuningAssumption.SENT_ALL)}."
+    assert outsider.note.endswith(words.WHY["central", "outsider"])
+    [costs] = [block for block in page.lead if isinstance(block, Table)]
+    assert [row[1].text for row in costs.rows] == [words.NO_GUARANTEE, words.NO_GUARANTEE, "3.1"]
+    assert costs.rows[0][2] == costs.rows[0][1]
+
+
+def test_local_noise_is_no_reason_for_the_lack_of_a_guarantee() -> None:
+    terms = {**GUARANTEE, "observer": "server", "trust": "local", "epsilon": None, "words": None}
+    reads = Guarantee.new(**{**terms, "assumptions": (TrainingAssumption.SERVER_READS,)})
+    assert words.meaning(reads) == f"{words.capital(TrainingAssumption.SERVER_READS)}."
+    assert words.meaning(Guarantee.new(**{**terms, "trust": "none"})) == words.WHY["none", "server"]
+    assert words.meaning(Guarantee.new(**terms)) == "Nothing is guaranteed against the server."

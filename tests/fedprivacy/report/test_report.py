@@ -987,8 +987,8 @@ def test_drawing_leaves_matplotlib_as_it_was() -> None:
         "import sys, matplotlib as m\n"
         "settings = lambda: {k: m.rcParams[k] for k in m.rcParams if k != 'backend'}\n"
         "before = settings()\n"
-        "from fedprivacy.report import charts, learning\n"
-        "panel = learning.measure('a', [(1, 0.1), (2, 0.2)], ('red', 'o', '-'), 3, share=True)\n"
+        "from fedprivacy.report import charts, learning_curves\n"
+        "panel = learning_curves.measure('a', [(1, 0.1), (2, 0.2)], ('red', 'o', '-'), 3, share=True)\n"
         "charts.Chart('name', 'title', 'said', (panel,)).draw(narrow=False)\n"
         "assert settings() == before and 'matplotlib.pyplot' not in sys.modules"
     )

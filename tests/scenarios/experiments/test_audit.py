@@ -399,7 +399,7 @@ def test_the_exit_code_is_one_only_where_it_is_asked_for(
         common = ["audit", str(file), "--canaries", "400", "--workers", "1", "--out", str(tmp_path)]
         assert not app(common, standalone_mode=False)
         result, *observers = capsys.readouterr().out.splitlines()
-        assert "REFUTED against the " in result
+        assert "REFUTED with 95 % confidence against the " in result
         assert any("epsilon = 0.5" in line and "REFUTED: canaries" in line for line in observers)
         assert len(observers) <= 5
         assert app([*common, "--strict", "--json"], standalone_mode=False) == 1

@@ -32,6 +32,19 @@ def test_rounds_as_csv(stored: dict[str, Path], tmp_path: Path) -> None:
     assert float(row["epsilon_outsider"]) == pytest.approx(2, abs=1e-3)
 
 
+def test_a_proved_epsilon_of_an_audit_has_its_own_delta_and_confidence() -> None:
+    guarantee = {"epsilon": None, "delta": None, "unit": "client", "adjacency": "replace-one"}
+    observer = {
+        "observer": "server",
+        "guarantee": guarantee,
+        "one_run": {"epsilon": 3.7, "ceiling": 4.8, "delta": 1e-5, "confidence": 0.95},
+        "verdict": {"holds": None},
+    }
+    [row] = tables.observers({"observers": [observer]})
+    assert row["claimed_epsilon"] is row["delta"] is None
+    assert (row["proven_epsilon"], row["proven_delta"], row["proven_confidence"]) == (3.7, 1e-5, 0.95)
+
+
 def test_cells_as_parquet(stored: dict[str, Path], tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     (path,) = export(stored["compare"], tmp_path, "parquet")
