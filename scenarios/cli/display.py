@@ -84,13 +84,15 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the result of a run in at most six lines; `verbose`: with every assumption."""
     from fedprivacy.documents.kinds import read_whole
     from fedprivacy.documents.run import Final, RunDocument
+    from fedprivacy.report import majority
     from fedprivacy.report.groups import worst_group
 
     console, run = Terminal(soft_wrap=True), read_whole(RunDocument, document)
     final, rounds = run.final or Final(), len(run.rounds)
     quality = f"accuracy {_number(final.accuracy)}, loss {_number(final.loss)}"
     plural = "" if rounds == 1 else "s"
-    text = f"{quality} after {rounds} round{plural}"
+    verdict = majority.of_run(run)
+    text = f"{quality} after {rounds} round{plural}{f', {verdict}' if verdict else ''}"
     worst = worst_group(run)
     if not verbose:
         notes = [f"operator-only: {missing}"] if (missing := _missing(run)) else []
@@ -144,10 +146,13 @@ def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the finding of a comparison and its accuracies; `verbose`: every cell with its noise."""
     from fedprivacy.documents.comparison import CompareDocument
     from fedprivacy.documents.kinds import read_whole
+    from fedprivacy.report.answers.compare import cautions
 
     console, comparison = Terminal(), read_whole(CompareDocument, document)
     plain = Terminal(soft_wrap=True)
     plain.print(comparison.finding)
+    for line in cautions(comparison):
+        plain.print(line)
     if verbose:
         console.print(_every_cell(comparison, console.width))
     else:

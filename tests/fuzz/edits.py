@@ -75,7 +75,8 @@ _AXIS = re.compile(
     r"on .{1,20}? of held-out records|One of [\d,]+ candidates was chosen)|(?:—|[-\d.]+\s*%) accuracy of the choice"
 )
 _QUALITY = re.compile(
-    r"The model is right on .*? of the [a-z -]+(?=;)|(?:-?\d+(?:\.\d+)?\s*%|—)(?= accuracy on the )"
+    r"The model is (?:right on .*? of the [a-z -]+|no[a-z ]+ most frequent class \(.*?\))(?=;)"
+    r"|(?:[:,] no| This model is no| No)[a-z ]+ most frequent class\.?|(?:-?\d+(?:\.\d+)?\s*%|—)(?= accuracy on the )"
     r"|-?\d+(?:\.\d+)?\s*%|accuracy (?:not a finite number|not shown|-?[\d.]+)|loss (?:not a finite number|-?[\d.]+)"
     r"|-?[\d.]+ s, -?[\d,.]+ MB|report: .*/report.html"
     r"|After [\d,]+ rounds the model reaches .*? on the [a-z -]+|No round was evaluated"
