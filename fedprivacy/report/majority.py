@@ -35,7 +35,7 @@ def verdict(classes: Sequence[ClassAccuracy] | None) -> str:
     ('no better than always naming the most frequent class', '')
     """
     known = [(entry.records or 0, entry.accuracy) for entry in classes or () if entry.records]
-    measured = all(accuracy is not None and math.isfinite(accuracy) for _, accuracy in known)
+    measured = all(accuracy is not None and 0 <= accuracy <= 1 for _, accuracy in known)
     if share(classes) is None or not measured:
         return ""
     right = [records * (accuracy or 0.0) for records, accuracy in known]
