@@ -13,7 +13,7 @@ from rich.text import Text
 
 from fedprivacy.io.console import Terminal
 from fedprivacy.io.waiting import beside_progress
-from scenarios.cli.brief import shortened, show_brief
+from scenarios.cli.brief import as_clause, shortened, show_brief
 from scenarios.cli.display_limits import lines_of_comparison, lines_of_run
 from scenarios.cli.display_matrix import Line, show_matrix, with_interval
 
@@ -98,7 +98,7 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
         notes = [f"operator-only: {missing}"] if (missing := _missing(run)) else []
         notes += [worst] if worst else []
         notes += lines_of_run(run)[:1]  # the sentence; the variants are on the page
-        result = "; ".join([text, *(note.rstrip(".") for note in notes)])
+        result = "; ".join([text, *map(as_clause, notes)])
         show_brief(document, result, run.privacy.guarantees)
         return
     console.print(Text.assemble((run.name, "bold"), f": {text} ({run.cost})"))
@@ -230,11 +230,13 @@ def _short(noise: str) -> str:
 
 def varied(comparison: CompareDocument) -> list[str]:
     """Returns a line for each varied setting: the accuracy at each of its values."""
+    from fedprivacy.report.words import accuracy
+
     varied_settings: dict[str, list[str]] = {}
     for cell in comparison.variations:
         setting = cell.varied
         cell_text = f"{setting.key} at epsilon {cell.epsilon:g}, {cell.trust}"
-        varied_settings.setdefault(cell_text, []).append(f"{setting.value}: {cell.accuracy.mean:.3f}")
+        varied_settings.setdefault(cell_text, []).append(f"{setting.value}: {accuracy(cell.accuracy.mean)}")
     return [f"{setting}: {', '.join(values)}" for setting, values in varied_settings.items()]
 
 
