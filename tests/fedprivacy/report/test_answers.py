@@ -206,6 +206,12 @@ def test_a_line_is_as_weak_as_its_weakest_guarantee_and_never_green_for_epsilon_
     ]
     swept = [Protected(Arm("local"), e, [held("server", e)]) for e in (0.1, 1.0, 8.0)]
     assert [line.tone for line in cards.protected(swept).lines] == ["little"]
+    # Local privacy of records leaves outsiders less than its target: the range is that of the table.
+    targets = [(Arm("central"), 1.0, 1.0), (Arm("local"), 1.0, 0.028), (Arm("central"), 8.0, 8.0)]
+    mixed = [Protected(arm, target, [held("outsider", epsilon)]) for arm, target, epsilon in targets]
+    [line] = cards.protected(mixed).lines
+    assert line.text == "From outsiders: epsilon\u00a00.028 to 8"
+    assert line.note == "Strong at 0.028, rules out little at 8; Central and Local"
     bare = [Protected(Arm("none"), None, [held("server", None)])]
     assert [line.tone for line in cards.protected(bare).lines] == ["none"]
     assert cards.learned(bare).lines[0].text == "Possibly everything"
