@@ -12,7 +12,7 @@ from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.quality import FEW, ColumnGroups, GroupAccuracy
 from fedprivacy.documents.run import RunDocument
-from fedprivacy.report import arm_labels, held_out_users, words
+from fedprivacy.report import arm_labels, held_out_users, majority, words
 from fedprivacy.report.blocks import Block, Details, Entry, Group, Section, Table, Text, Value
 from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series, accuracy_range, looks
 from fedprivacy.report.charts.axis import percent
@@ -21,6 +21,9 @@ from fedprivacy.report.charts.looks import Look
 HEADING = "For whom does it work"
 OF_RECORDS = "Intervals: 95 % (Wilson), over the records of each group by itself, for this one model."
 OF_SEEDS = "Intervals: 95 %, over the seeds; the test records are the same."
+NOT_LEARNED = (
+    f"Of a model that is no better than {majority.NAMING}, gaps between groups are those of their labels."
+)
 MOST_ROWS = 60  # of a picture; the table has all
 
 
@@ -32,11 +35,14 @@ class Model:
         look: Of its marks.
         label: Its name.
         columns: Its groups by each column.
+        learned: Whether it exceeds always naming the most frequent class. If not, the gaps between groups are
+            those of their labels, and nobody is served.
     """
 
     look: Look
     label: str
     columns: Sequence[ColumnGroups]
+    learned: bool = True
 
     def of(self, column: str, group: str) -> GroupAccuracy | None:
         """Its figures of a group; None where there are none."""
@@ -51,7 +57,7 @@ def of_run(document: RunDocument, trust: str) -> list[Section]:
         return []
     blocks: list[Block | Details] = []
     if final.groups:
-        model = Model(looks.look(Arm(trust)), "Accuracy", final.groups)
+        model = Model(looks.look(Arm(trust)), "Accuracy", final.groups, not majority.of_run(document))
         where = f"Accuracy of the final model by group of {words.evaluated_on(document.evaluated_on)}."
         blocks += _groups([model], f"{where} {OF_RECORDS}")
     if final.users:
@@ -67,7 +73,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         for cell in document.of(arm)
     }
     every = {
-        key: Model(look, label, _over_seeds(cell))
+        key: Model(look, label, _over_seeds(cell), not majority.of_cell(cell))
         for key, (label, look, cell) in cells.items()
         if cell.groups
     }
@@ -97,9 +103,12 @@ def worst_group(document: RunDocument) -> str | None:
         document: A run.
 
     Returns:
-        None where the run has no groups, or none of a column is behind the best.
+        None where the run has no groups, none of a column is behind the best, or the model is no better than
+        always naming the most frequent class.
     """
-    return None if document.final is None else _worst(document.final.groups)
+    if document.final is None or majority.of_run(document):
+        return None
+    return _worst(document.final.groups)
 
 
 def _worst(columns: Iterable[ColumnGroups]) -> str | None:
@@ -168,8 +177,9 @@ def _groups(models: Sequence[Model], where: str) -> list[Block | Details]:
     sentences = [
         f"{model.label}: {worst[0].lower()}{worst[1:]}" if len(models) > 1 else worst
         for model in models
-        if (worst := _worst(model.columns))
+        if model.learned and (worst := _worst(model.columns))
     ]
+    sentences += [NOT_LEARNED] if not all(model.learned for model in models) else []
     if any(group.few for group in _listed(models)):
         sentences.append(f"Groups of fewer than {FEW} records are too few to compare.")
     blocks: list[Block | Details] = [Text(" ".join(sentences))] if sentences else []

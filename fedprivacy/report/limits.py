@@ -8,7 +8,7 @@ from fedprivacy.documents.cell import Ablated, Cell
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.quality import ClassAccuracy
 from fedprivacy.documents.run import RunDocument
-from fedprivacy.report import arm_labels, svg, words
+from fedprivacy.report import arm_labels, majority, svg, words
 from fedprivacy.report.blocks import Block, Section, Table, Text
 from fedprivacy.report.charts import Reference
 
@@ -33,15 +33,9 @@ CLIPPED = (svg.THIRD, "", (0, (4, 1.5)))
 MAJORITY = (svg.MUTED, "", (0, (1, 2)))
 
 
-def majority(classes: Sequence[ClassAccuracy] | None) -> float | None:
-    """The accuracy of naming the most frequent class of the held-out records every time; None if unknown."""
-    counts = [entry.records or 0 for entry in classes or ()]
-    return max(counts) / sum(counts) if counts and min(counts) >= 0 < sum(counts) else None
-
-
 def majority_level(classes: Sequence[ClassAccuracy] | None) -> tuple[Reference, ...]:
     """The majority class as a line in a chart of accuracies."""
-    share = majority(classes)
+    share = majority.share(classes)
     label = "Most frequent class"
     return () if share is None else (Reference(share, MAJORITY, label, width=1.5),)
 
@@ -63,7 +57,7 @@ def rows(document: CompareDocument) -> list[tuple[str, Cell]]:
 def lead_of_run(document: RunDocument) -> list[Block]:
     """The sentences for the top of a run's page: what limits it, and the majority class."""
     classes = document.final.per_class if document.final else None
-    blocks = _majority_text(classes)
+    blocks = _majority_text(classes, majority.of_run(document))
     if document.limits is not None and document.limits.limiting:
         return [Text(document.limits.limiting), *_caution(cells_of(document)[1]), *blocks]
     return [*blocks, Text(UNMEASURED)] if document.setting("privacy", "epsilon") else blocks
@@ -120,14 +114,15 @@ def _classes(cells: Sequence[Cell]) -> Sequence[ClassAccuracy] | None:
     return next((cell.per_class for cell in cells if cell.per_class), None)
 
 
-def _majority_text(classes: Sequence[ClassAccuracy] | None) -> list[Block]:
-    share = majority(classes)
+def _majority_text(classes: Sequence[ClassAccuracy] | None, verdict: str = "") -> list[Block]:
+    share = majority.share(classes)
     if share is None:
         return []
+    conclusion = f" This model is {verdict}." if verdict else ""
     return [
         Text(
             f"Naming the most frequent class every time is right for {words.accuracy(share)} of held-out "
-            "records."
+            f"records.{conclusion}"
         )
     ]
 

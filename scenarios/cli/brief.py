@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -100,6 +101,16 @@ def terms_line(guarantees: Sequence[Guarantee], others: Sequence[Guarantee] = ()
         parts = [f"Each epsilon of a guarantee: {stated.pop()}."] if len(stated) == 1 else []
         parts += [f"Each epsilon beside it: {' or '.join(sorted(more))}."] if more else []
     return " ".join(filter(None, [*parts, remark, ASSUMPTIONS]))
+
+
+def as_clause(sentences: str) -> str:
+    """Returns sentences as a part of the brief line, without capitals and full stops.
+
+    >>> as_clause("No limit was measurable. More seeds (compare.seeds) narrow the intervals.")
+    'no limit was measurable; more seeds (compare.seeds) narrow the intervals'
+    """
+    parts = re.split(r"\. (?=[A-Z])", sentences.rstrip("."))
+    return "; ".join(f"{part[:1].lower()}{part[1:]}" for part in parts)
 
 
 def shortened(rows: Sequence[Row], verbose: bool) -> tuple[Sequence[Row], str]:

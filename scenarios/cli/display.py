@@ -13,7 +13,7 @@ from rich.text import Text
 
 from fedprivacy.io.console import Terminal
 from fedprivacy.io.waiting import beside_progress
-from scenarios.cli.brief import shortened, show_brief
+from scenarios.cli.brief import as_clause, shortened, show_brief
 from scenarios.cli.display_limits import lines_of_comparison, lines_of_run
 from scenarios.cli.display_matrix import Line, show_matrix, with_interval
 
@@ -84,19 +84,21 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the result of a run in at most six lines; `verbose`: with every assumption."""
     from fedprivacy.documents.kinds import read_whole
     from fedprivacy.documents.run import Final, RunDocument
+    from fedprivacy.report import majority
     from fedprivacy.report.groups import worst_group
 
     console, run = Terminal(soft_wrap=True), read_whole(RunDocument, document)
     final, rounds = run.final or Final(), len(run.rounds)
     quality = f"accuracy {_number(final.accuracy)}, loss {_number(final.loss)}"
     plural = "" if rounds == 1 else "s"
-    text = f"{quality} after {rounds} round{plural}"
+    verdict = majority.of_run(run)
+    text = f"{quality} after {rounds} round{plural}{f', {verdict}' if verdict else ''}"
     worst = worst_group(run)
     if not verbose:
         notes = [f"operator-only: {missing}"] if (missing := _missing(run)) else []
         notes += [worst] if worst else []
         notes += lines_of_run(run)[:1]  # the sentence; the variants are on the page
-        result = "; ".join([text, *(note.rstrip(".") for note in notes)])
+        result = "; ".join([text, *map(as_clause, notes)])
         show_brief(document, result, run.privacy.guarantees)
         return
     console.print(Text.assemble((run.name, "bold"), f": {text} ({run.cost})"))
@@ -144,10 +146,13 @@ def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the finding of a comparison and its accuracies; `verbose`: every cell with its noise."""
     from fedprivacy.documents.comparison import CompareDocument
     from fedprivacy.documents.kinds import read_whole
+    from fedprivacy.report.answers.compare import cautions
 
     console, comparison = Terminal(), read_whole(CompareDocument, document)
     plain = Terminal(soft_wrap=True)
     plain.print(comparison.finding)
+    for line in cautions(comparison):
+        plain.print(line)
     if verbose:
         console.print(_every_cell(comparison, console.width))
     else:
@@ -225,11 +230,13 @@ def _short(noise: str) -> str:
 
 def varied(comparison: CompareDocument) -> list[str]:
     """Returns a line for each varied setting: the accuracy at each of its values."""
+    from fedprivacy.report.words import accuracy
+
     varied_settings: dict[str, list[str]] = {}
     for cell in comparison.variations:
         setting = cell.varied
         cell_text = f"{setting.key} at epsilon {cell.epsilon:g}, {cell.trust}"
-        varied_settings.setdefault(cell_text, []).append(f"{setting.value}: {cell.accuracy.mean:.3f}")
+        varied_settings.setdefault(cell_text, []).append(f"{setting.value}: {accuracy(cell.accuracy.mean)}")
     return [f"{setting}: {', '.join(values)}" for setting, values in varied_settings.items()]
 
 

@@ -22,5 +22,5 @@ def lines_of_comparison(comparison: CompareDocument) -> list[str]:
     from fedprivacy.report.limits import lines
 
     clipped = [cell.accuracy.mean for cell in comparison.baselines if cell.accuracy.mean is not None]
-    baseline = [f"Clipping alone, no noise: {mean:.3f}" for mean in clipped]
+    baseline = [f"Clipping alone, no noise: {100 * mean:.1f} %" for mean in clipped]
     return [*baseline, *lines(comparison.limiting, comparison.limits, comparison.planned)]

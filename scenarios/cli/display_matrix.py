@@ -53,7 +53,7 @@ def show_matrix(lines: Sequence[Line], console: Terminal) -> None:
 
 
 def with_interval(figures: Figures, digits: int = 1, scale: float = 1.0) -> str:
-    """Returns a mean with its interval, as `95.1 ±0.4`.
+    """Returns a mean with its interval, as `95.1 ±0.4`; one that is cut at 0 or 100 % has both ends.
 
     Args:
         figures: The mean over seeds.
@@ -65,7 +65,10 @@ def with_interval(figures: Figures, digits: int = 1, scale: float = 1.0) -> str:
     text = f"{scale * figures.mean:.{digits}f}"
     if figures.interval is None:
         return text
-    return f"{text} ±{scale * max(abs(end - figures.mean) for end in figures.interval):.{digits}f}"
+    below, above = (scale * abs(end - figures.mean) for end in figures.interval)
+    if abs(below - above) < 10**-digits:
+        return f"{text} ±{max(below, above):.{digits}f}"
+    return f"{text} ({' to '.join(f'{scale * end:.{digits}f}' for end in figures.interval)})"
 
 
 def _table(

@@ -15,7 +15,8 @@ from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.kinds import read_whole
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.io.console import Terminal
-from fedprivacy.report.statistics.answer import published
+from fedprivacy.report.statistics.answer import published, too_few
+from fedprivacy.report.statistics.figures import cut
 from fedprivacy.report.words import number
 from scenarios.cli.brief import shortened, show_brief
 from scenarios.cli.display import Event, live
@@ -79,6 +80,8 @@ def _answers(result: StatisticsDocument) -> str:
         more = len(query.rows) - 1
         name = query.name if label in ("", "chosen") else f"{query.name}, {label}"
         notes = [interval] if interval else []
+        few = too_few(result, query)
+        notes += [f"too few people to tell ({few})"] if few else []
         notes += [f"{more:,} more" if more > 0 else ""]
         ended = ", ".join(filter(None, notes))
         texts.append(f"{name}: {value}{f' ({ended})' if ended else ''}")
@@ -97,7 +100,7 @@ def _rows(query: Query) -> Iterator[tuple[str, ...]]:
     if len(rows) > ROWS:
         rows = sorted(rows, key=lambda row: -(row.estimate or 0))[:ROWS]
     for row in rows:
-        interval = _interval(row.low, row.high)
+        interval = _interval(*(cut(query.kind, row.interval) or (None, None)))
         name = f"{query.name}: {row.label}" if isinstance(query.estimate, tuple) else query.name
         yield name, _number(row.estimate), interval, _number(row.true), how
     if len(rows) < len(query.rows):

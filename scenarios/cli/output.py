@@ -57,14 +57,26 @@ def show_result(document: Mapping[str, Any], verbose: bool = False) -> None:
 
 
 def print_result(
-    document: dict[str, Any], as_json: bool, show: Callable[[dict[str, Any]], None], operator: bool
+    document: dict[str, Any],
+    as_json: bool,
+    show: Callable[[dict[str, Any]], None],
+    operator: bool,
+    *,
+    written: bool = True,
 ) -> None:
     """Prints a result document as JSON, public unless `operator`; or all of it to the operator by `show`.
 
-    A public copy has the run directory as the caller named it, since a program needs it to find the files.
+    Args:
+        document: The whole document.
+        as_json: Whether it is printed as JSON.
+        show: Prints it otherwise.
+        operator: Whether operator-only values stay in.
+        written: Whether the command has written it. Then a public copy has the run directory, as the caller
+            named the folder, since a program needs it to find the files.
     """
     if as_json and not operator:
-        document = {**public(document), "path": document["path"]} if "path" in document else public(document)
+        located = {"path": document["path"]} if written and "path" in document else {}
+        document = {**public(document), **located}
     print_answer(document, as_json, show)
 
 

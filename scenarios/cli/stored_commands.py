@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from fedprivacy.documents.redaction import redact
 from fedprivacy.io.escape import on_one_line
 from scenarios.cli.options import RUNS, Verbose, complete_run
 from scenarios.cli.output import Json, Operator, check_operator, print_answer, print_result, show_result
@@ -54,6 +55,8 @@ def list_runs(
         raise InputError("--csv, --json, --page: give one of them.")
     rows = chosen(rows_of(folder or RUNS, operator=operator), filter_ or [], sort)
     listed = [row.to_json() for row in rows]
+    if not operator and (csv or json_):
+        listed = [redact(row, ["path"]) for row in listed]
     if page:
         from fedprivacy.report.index import write
 
@@ -65,7 +68,7 @@ def list_runs(
 
         from scenarios.stored.export import cell
 
-        columns = (*COLUMNS, *(OPERATOR_COLUMNS if operator else ()))
+        columns = (*COLUMNS, *OPERATOR_COLUMNS) if operator else [name for name in COLUMNS if name != "path"]
         table = writer.DictWriter(sys.stdout, columns, lineterminator="\n")
         table.writeheader()
         table.writerows({key: cell(value) for key, value in row.items()} for row in listed)
@@ -79,7 +82,7 @@ def show(run: Stored, verbose: Verbose = False, json_: Json = False, operator: O
 
     check_operator(operator, json_, "--json")
     shown = partial(show_result, verbose=verbose)
-    print_result({**checked_document(run), "path": str(run)}, json_, shown, operator)
+    print_result({**checked_document(run), "path": str(run)}, json_, shown, operator, written=False)
 
 
 def diff(

@@ -70,12 +70,14 @@ _DRAWN = re.compile(r"<svg.*?</svg>", re.DOTALL)
 _EVALUATIONS = re.compile(r"<caption[^>]*>Evaluations on.*?</table>", re.DOTALL)
 _AXIS = re.compile(
     r" The axis of accuracy begins at .*?, not at 0\.| Accuracy on held-out records: -?(?:[\d.]+\s*%|—)\."
+    r"|(?:[:,] no| This model is no| No)[a-z ]+ most frequent class\.?(?! \()"
     r"| Naming the most frequent class every time is right for [\d.]+\s*% of held-out records\."
     r"|(?:[-\d.]+\s*%|#|—) accuracy of the choice from [\d,]+ candidates (?:The choice from [\d,]+ candidates is right "
     r"on .{1,20}? of held-out records|One of [\d,]+ candidates was chosen)|(?:—|[-\d.]+\s*%) accuracy of the choice"
 )
 _QUALITY = re.compile(
-    r"The model is right on .*? of the [a-z -]+(?=;)|(?:-?\d+(?:\.\d+)?\s*%|—)(?= accuracy on the )"
+    r"The model is (?:right on .*? of the [a-z -]+|no[a-z ]+ most frequent class \(.*?\))(?=;)"
+    r"|(?:-?\d+(?:\.\d+)?\s*%|—)(?= accuracy on the )"
     r"|-?\d+(?:\.\d+)?\s*%|accuracy (?:not a finite number|not shown|-?[\d.]+)|loss (?:not a finite number|-?[\d.]+)"
     r"|-?[\d.]+ s, -?[\d,.]+ MB|report: .*/report.html"
     r"|After [\d,]+ rounds the model reaches .*? on the [a-z -]+|No round was evaluated"

@@ -142,8 +142,9 @@ def _line(observer: str, cells: Sequence[Protected], several: bool) -> Entry:
     held = [(cell, g) for cell, g in seen if g.holds]
     if not held:
         return Entry(f"{who}: no guarantee", tone="none")
-    each = _weakest_each([Protected(cell.arm, cell.target, [g]) for cell, g in held])
-    strictest, largest = each[0], each[-1]
+    # All trust models together, as on the terminal: the table has the epsilons of each.
+    strictest = min((g for _, g in held), key=certainty.of)
+    largest = weakest(g for _, g in held)
     notes = []
     if strictest.epsilon == largest.epsilon:
         text = f"{who}: {_epsilon(largest)}, {level_word(largest)}"

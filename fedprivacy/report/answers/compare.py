@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from fedprivacy.documents.cell import Cell
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
-from fedprivacy.report import arm_labels, words
-from fedprivacy.report.answers import cards
+from fedprivacy.report import arm_labels, majority, words
+from fedprivacy.report.answers import cards, cost_of_privacy
+from fedprivacy.report.answers.cost_of_privacy import Cost
 from fedprivacy.report.blocks import Answer, Entry
 from fedprivacy.report.protection import Protected
 
 NAMED = 2  # trust models that the sentence names
+FEW = "Too few seeds"
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,7 @@ def of_comparison(document: CompareDocument, cells: Sequence[Protected]) -> Answ
         cells: Its guarantees.
     """
     base = _without_noise(document)
-    private = {
-        cell.epsilon for cell in document.cells if cell.epsilon is not None and _mean(cell) is not None
-    }
+    private = _private(document)
     on = cards.brief(words.evaluated_on(document.evaluated_on), 6)
     shown = [
         cards.cost(_lines(document, sorted(private), base), f"Accuracy on {on}, {document.averaged}."),
@@ -56,7 +56,7 @@ def of_comparison(document: CompareDocument, cells: Sequence[Protected]) -> Answ
             known = "The accuracies are operator-only."
             return cards.answer(known, "—", f"accuracy on {on}", cells, shown)
         known = "No cell has a result." if base is None else "No cell with privacy has a result."
-        return cards.answer(known, words.accuracy(base), f"accuracy without noise, on {on}", cells, shown)
+        return cards.answer(known, _accuracy(base), f"accuracy without noise, on {on}", cells, shown)
     strictest = min(private)
     at = f"epsilon {words.target(strictest)}"
     every = _best(document, strictest)
@@ -67,20 +67,70 @@ def of_comparison(document: CompareDocument, cells: Sequence[Protected]) -> Answ
         name, cheapest = next(iter(best.items()))
         value, label = words.accuracy(_mean(cheapest)), f"accuracy at {at}, under {name}{among}"
         return cards.answer(f"At {at} the model is right on {each}.", value, label, cells, shown)
-    costs = {name: _points(base, cell) for name, cell in best.items()}
-    name, least = next(iter(costs.items()))
-    label = f"of accuracy lost at {at}, under {name}{among}"
+    costs = _costs(document, strictest)
+    return cards.answer(*_stated(base, costs, at, among), cells, shown)
+
+
+def cautions(document: CompareDocument) -> list[str]:
+    """The cautions about a comparison for a terminal: a model that has not learned, or too few seeds."""
+    private, base = _private(document), _without_noise(document)
+    if not private or base is None:
+        return []
+    strictest = min(private)
+    at = f"epsilon {words.target(strictest)}"
+    return cost_of_privacy.caution(base, at, _costs(document, strictest))
+
+
+def _private(document: CompareDocument) -> set[float]:
+    """The epsilons at which a cell has an accuracy."""
+    return {cell.epsilon for cell in document.cells if cell.epsilon is not None and _mean(cell) is not None}
+
+
+def _costs(document: CompareDocument, epsilon: float) -> list[Cost]:
+    """The cost under each trust model that the sentence names, the cheapest first."""
+    base = _without_noise(document)
+    if base is None:
+        return []
+    every = list(_best(document, epsilon).items())[:NAMED]
+    return [cost_of_privacy.of_cell(base, each.cell, name, each.named(name)) for name, each in every]
+
+
+def _stated(base: Cell, costs: Sequence[Cost], at: str, among: str) -> tuple[str, str, str]:
+    """The sentence, the number in focus and its label, of costs that the seeds suffice to state."""
+    if unlearned := majority.of_cell(base):
+        sentence = cost_of_privacy.UNLEARNED.format(unlearned, _accuracy(base))
+        return sentence, _accuracy(base), f"accuracy without noise: {unlearned}"
+    beaten = [f"{cost.name} is {cost.beaten}" for cost in costs if cost.beaten]
+    stated = [cost for cost in costs if not (cost.beaten or cost.undecided)]
+    unclear = [cost for cost in costs if cost.undecided and not cost.beaten]
+    without = f"against {_accuracy(base)} without noise"
+    if len(beaten) == len(costs):
+        best = costs[0]
+        label = f"accuracy at {at}, under {best.best}: {best.beaten}"
+        return f"At {at} the model is {best.beaten}, {without}.", best.accuracy, label
+    if not stated:
+        how_many = cost_of_privacy.enough_seeds(unclear)
+        label = f"to tell what privacy costs at {at}: {how_many}"
+        ending = f"; {beaten[0]}" if beaten else f": {how_many}"
+        who = words.listed(cost.name for cost in unclear)
+        return f"{FEW} to tell what privacy costs at {at} under {who}{ending}.", FEW, label
+    first, *_ = stated
+    least = among if len(stated) == len(costs) else ""
+    label = f"of accuracy lost at {at}, under {first.best}{least}"
+    label += f"; {first.interval}" if first.interval else ""
     each = words.listed(
-        f"{points}{' points of accuracy' * (other == name)} under {other}" for other, points in costs.items()
+        f"{cost.points}{' points of accuracy' * (cost is first)} under {cost.best}" for cost in stated
     )
-    sentence = f"At {at} privacy costs {each}, against {words.accuracy(base)} without noise."
-    return cards.answer(sentence, f"{least} points", label, cells, shown)
+    rest = [*beaten, *(f"too few seeds to tell under {cost.name}" for cost in unclear)]
+    ending = f"; {rest[0]}" if rest else f", {without}"
+    return f"At {at} privacy costs {each}{ending}.", f"{first.points} points", label
 
 
-def _lines(document: CompareDocument, epsilons: Sequence[float], base: float | None) -> list[Entry]:
+def _lines(document: CompareDocument, epsilons: Sequence[float], base: Cell | None) -> list[Entry]:
     """What each trust model costs at the strictest and the largest epsilon."""
     ends = [*epsilons[:1], *(epsilons[-1:] if len(epsilons) > 1 else [])]
     at_end = {epsilon: _best(document, epsilon) for epsilon in ends}
+    unlearned = "" if base is None else majority.of_cell(base)
     lines = []
     for name in dict.fromkeys(name for best in at_end.values() for name in best):
         bests = {epsilon: best[name] for epsilon, best in at_end.items() if name in best}
@@ -89,12 +139,14 @@ def _lines(document: CompareDocument, epsilons: Sequence[float], base: float | N
         accuracies = [
             f"{words.accuracy(_mean(cell))} at epsilon {words.target(e)}" for e, cell in cells.items()
         ]
-        if base is None:
+        if base is None or unlearned:  # of a model that has not learned there is nothing to lose
             lines.append(Entry(f"{label}: {words.listed(accuracies)}"))
             continue
-        costs = " to ".join(dict.fromkeys(_points(base, cell) for cell in cells.values()))
+        costs = " to ".join(dict.fromkeys(cost_of_privacy.points(base, cell) for cell in cells.values()))
         lines.append(Entry(f"{label}: {costs} points", words.listed(accuracies)))
-    return lines + ([] if base is None else [Entry(f"Without noise: {words.accuracy(base)}")])
+    if base is not None:
+        lines.append(Entry(f"Without noise: {_accuracy(base)}", words.capital(unlearned)))
+    return lines
 
 
 def _best(document: CompareDocument, epsilon: float) -> dict[str, Best]:
@@ -111,18 +163,14 @@ def _reached(cell: Cell) -> float:
     return _mean(cell) or 0.0
 
 
-def _without_noise(document: CompareDocument) -> float | None:
-    means = (_mean(cell) for cell in document.cells if cell.trust == "none")
-    return next((mean for mean in means if mean is not None), None)
+def _without_noise(document: CompareDocument) -> Cell | None:
+    return next((cell for cell in document.cells if cell.trust == "none" and _mean(cell) is not None), None)
+
+
+def _accuracy(cell: Cell | None) -> str:
+    return words.accuracy(None if cell is None else _mean(cell))
 
 
 def _mean(cell: Cell) -> float | None:
     mean = cell.accuracy.mean
     return mean if mean is not None and math.isfinite(mean) else None
-
-
-def _points(base: float, cell: Cell) -> str:
-    """Percentage points that a cell lies below the model without noise; above it they are negative."""
-    # The printed accuracies must differ by the printed points.
-    points = round(100 * base, 1) - round(100 * _reached(cell), 1)
-    return f"{points:.1f}".replace("-", "−").replace("−0.0", "0.0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedprivacy.documents.run import RunDocument
-from fedprivacy.report import limits, words
+from fedprivacy.report import limits, majority, words
 from fedprivacy.report.answers import cards
 from fedprivacy.report.blocks import Answer, Entry
 from fedprivacy.report.protection import Protected
@@ -29,15 +29,19 @@ def of_run(document: RunDocument, cells: Sequence[Protected]) -> Answer:
     reached = withheld if document.lacks_accuracy else "No round was evaluated"
     if accuracy is not None:
         reached = f"The model is right on {words.accuracy(accuracy)} of {on}"
+    verdict = majority.of_run(document)
+    if verdict:
+        reached = f"The model is {verdict} ({words.accuracy(accuracy)})"
     private = any(g.holds for g in cards.guarantees(cells))
     line = Entry(f"{words.accuracy(accuracy)} accuracy", f"on {on}, after {rounds}")
+    beaten = [Entry(words.capital(verdict))] if verdict else []
     return cards.answer(
         f"{reached}; {cards.against(cells)}.",
         words.accuracy(accuracy),
-        f"accuracy on {on}, after {rounds}",
+        f"accuracy on {on}, after {rounds}" + (f": {verdict}" if verdict else ""),
         cells,
         [
-            cards.cost([line, *_without_noise(document)], _cost_note(document, private)),
+            cards.cost([line, *beaten, *_without_noise(document)], _cost_note(document, private)),
             cards.protected(cells),
             cards.learned(cells),
         ],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from fedprivacy.attacks import sample_size
 from fedprivacy.documents.answers import Query, Repeats, StatisticsCell
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.report import words
@@ -14,6 +16,7 @@ from fedprivacy.report.statistics import answer_charts, figures
 
 RELEASED = 3  # queries of a card
 NAMED = 2  # trust models of the sentence
+FEW = "Too few people"
 
 
 def of_run(document: StatisticsDocument, cells: Sequence[Protected]) -> Answer:
@@ -38,6 +41,10 @@ def of_run(document: StatisticsDocument, cells: Sequence[Protected]) -> Answer:
         return cards.answer(f"No query was answered; {cards.against(cells)}.", "—", "no answer", cells, shown)
     query, label, value, interval = queries[0]
     name = cards.brief(query.name)
+    if how_many := too_few(document, query):
+        sentence = f"{FEW} to tell {name}: {how_many}; {cards.against(cells)}."
+        label = f"to tell {name}: {value}, {interval}; {how_many}"
+        return cards.answer(sentence, FEW, label, cells, shown)
     what = f"{name}, {label}" if label else name
     sentence = f"The answer to {what} is {value}; {cards.against(cells)}."
     return cards.answer(sentence, value, f"{what}{interval and f', {interval}'}", cells, shown)
@@ -117,9 +124,37 @@ def published(query: Query) -> tuple[str, str, str]:
     if not known:
         return "", cards.brief(figures.UNKNOWN), ""
     row = known[0] if query.kind == "quantile" else max(known, key=lambda row: row.estimate or 0.0)
+    decimals = figures.fitting(query.kind, row.interval)
     interval = (
-        f"{answer_charts.confident(query)} {figures.interval(query.kind, row.interval)}"
+        f"{answer_charts.confident(query)} {figures.interval(query.kind, row.interval, decimals)}"
         if row.interval
         else ""
     )
-    return cards.brief(row.label), figures.estimate(query.kind, row), interval
+    return cards.brief(row.label), figures.value(query.kind, row.estimate, decimals=decimals), interval
+
+
+def too_few(document: StatisticsDocument, query: Query) -> str:
+    """How many people would do, where the interval of a query's share tells nothing; else empty.
+
+    The width of the noise falls by the square root of the number of clients under local trust, and by the
+    number itself where the server adds the noise to a total. It is public, as the interval is.
+    """
+    widths = [high - low for low, high in (row.interval for row in query.rows if row.interval)]
+    if query.kind not in figures.SHARES or not widths or sample_size.tells(0.0, max(widths)):
+        return ""
+    ratio = max(widths) / sample_size.GOAL
+    times = ratio if document.trust == "central" else ratio**2
+    people = document.privacy.population
+    if people is None:  # where a client may be there or not, their number is private
+        return f"about {_rounded_up(times)} times as many would do"
+    return f"{people:,} took part, about {_rounded_up(times * people)} would do"
+
+
+def _rounded_up(number: float) -> str:
+    """Two digits of a number, rounded up.
+
+    >>> _rounded_up(432.1), _rounded_up(14.4)
+    ('440', '15')
+    """
+    step: int = 10 ** max(0, len(str(math.ceil(number))) - 2)
+    return f"{math.ceil(number / step) * step:,}"

@@ -36,7 +36,7 @@ def panel(heading: str, kind: str, names: Mapping[int, str], columns: Sequence[C
     series = []
     for column in columns:
         points = [
-            Point(row.estimate, float(number), row.interval)
+            Point(row.estimate, float(number), figures.cut(kind, row.interval))
             for number, place in enumerate(names)
             if (row := column.rows.get(place)) is not None and row.estimate is not None
         ]

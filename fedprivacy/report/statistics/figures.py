@@ -37,24 +37,50 @@ DOES = {
 }
 
 
-def value(kind: str, number: float | None, digits: int = 4) -> str:
-    """An estimate or a true value: a share in percent, anything else as it is.
+def value(kind: str, number: float | None, digits: int = 4, decimals: int = 9) -> str:
+    """An estimate or a true value: a share in percent, to a number of decimals, anything else as it is.
 
     >>> value("mean-of-bits", 0.60019), value("histogram", 12345.6), value("count", None)
     ('60.02 %', '12,346', '—')
     """
     if number is None:
         return "—"
-    return f"{words.number(100 * number, digits)} %" if kind in SHARES else words.number(number, digits)
+    if kind in SHARES:
+        return f"{words.number(round(100 * number, decimals), digits)} %"
+    return words.number(number, digits)
 
 
-def interval(kind: str, ends: tuple[float, float] | None) -> str:
+def cut(kind: str, ends: tuple[float, float] | None) -> tuple[float, float] | None:
+    """An interval, that of a share cut at 0 and 1, which costs no privacy: it is post-processing.
+
+    >>> cut("mean-of-bits", (0.34, 1.1)), cut("count", (-2.0, 5.0))
+    ((0.34, 1.0), (-2.0, 5.0))
+    """
+    if ends is None or kind not in SHARES:
+        return ends
+    low, high = (min(1.0, max(0.0, end)) for end in ends)
+    return low, high
+
+
+def interval(kind: str, ends: tuple[float, float] | None, decimals: int = 9) -> str:
     """Both ends of an interval.
 
-    >>> interval("count", (3.0, 5.0)), interval("count", None)
-    ('3 to 5', '—')
+    >>> interval("count", (3.0, 5.0)), interval("count", None), interval("mean-of-bits", (0.337, 1.1), 0)
+    ('3 to 5', '—', '34 % to 100 %')
     """
-    return "—" if ends is None else f"{value(kind, ends[0])} to {value(kind, ends[1])}"
+    ends = cut(kind, ends)
+    return "—" if ends is None else " to ".join(value(kind, end, decimals=decimals) for end in ends)
+
+
+def fitting(kind: str, ends: tuple[float, float] | None) -> int:
+    """The decimals of a share in percent that its interval leaves: two digits of half its width.
+
+    >>> fitting("mean-of-bits", (0.34, 1.1)), fitting("mean-of-bits", (0.574, 0.612)), fitting("count", None)
+    (0, 1, 9)
+    """
+    if ends is None or kind not in SHARES or not ends[1] > ends[0]:
+        return 9
+    return max(0, 1 - math.floor(math.log10(50 * (ends[1] - ends[0]))))
 
 
 def estimate(kind: str, row: Row) -> str:

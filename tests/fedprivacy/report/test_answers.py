@@ -13,11 +13,13 @@ from each_kind import KINDS
 from pages import Page, poisoned, worded
 
 from fedprivacy import report
+from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.guarantees import certainty
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import PAGES, page_of, words
 from fedprivacy.report.answers import cards
+from fedprivacy.report.answers.compare import cautions
 from fedprivacy.report.blocks import ANSWER_WORDS
 from fedprivacy.report.protection import Protected
 
@@ -65,6 +67,19 @@ def test_long_and_hostile_names_leave_the_sentence_short(answered: Any, name: st
     assert len(answer.sentence) <= 400
 
 
+def steady(document: dict[str, Any], scatter: float = 0.001) -> dict[str, Any]:
+    """A comparison whose seeds hardly differ: privacy costs 10 points under central and 20 under local."""
+    steady = copy.deepcopy(document)
+    for cell in steady["cells"]:
+        mean = {"none": 0.9, "central": 0.8, "local": 0.7}[cell["trust"]]
+        cell["accuracy"] = {"mean": mean, "low": mean - 0.05, "high": mean + 0.05}
+        swing = 0.0 if cell["trust"] == "none" else scatter
+        cell["accuracies"] = [mean - swing, mean + swing]
+        for number, figure in enumerate(cell["per_class"]):
+            figure.update(records=100, accuracy=mean, **{"class": number})
+    return steady
+
+
 def test_the_figures_are_those_of_the_documents(answered: Any) -> None:
     central = answered["run-central"]
     answer = page_of(central).answer
@@ -74,11 +89,9 @@ def test_the_figures_are_those_of_the_documents(answered: Any) -> None:
         in answer.sentence
     )
     assert page_of(answered["run-none"]).answer.sentence.endswith("nobody has a guarantee.")
-    compared = page_of(answered["compare"]).answer
-    means = {
-        (c["trust"], c["epsilon"]): round(100 * c["accuracy"]["mean"], 1)
-        for c in answered["compare"]["cells"]
-    }
+    document = steady(answered["compare"])
+    compared = page_of(document).answer
+    means = {(c["trust"], c["epsilon"]): round(100 * c["accuracy"]["mean"], 1) for c in document["cells"]}
     costs = {t: means["none", None] - means[t, 1.0] for t in ("central", "local")}
     assert compared.value == f"{min(costs.values()):.1f} points".replace("-", "−")
     for cost in costs.values():
@@ -89,8 +102,8 @@ def test_the_figures_are_those_of_the_documents(answered: Any) -> None:
 
 
 def test_a_maximum_over_mechanisms_says_of_how_many(answered: Any) -> None:
-    compared = copy.deepcopy(answered["compare"])
-    assert page_of(compared).answer.label.endswith("; best of 2")  # central and local
+    compared = steady(answered["compare"])
+    assert "under Central; best of 2" in page_of(compared).answer.label  # central and local
     assert "(best of" not in page_of(compared).answer.sentence
     local = [cell for cell in compared["cells"] if cell["trust"] == "local"]
     for cell in local:
@@ -103,6 +116,66 @@ def test_a_maximum_over_mechanisms_says_of_how_many(answered: Any) -> None:
         "Local (best of 2)",
         "Central",
     ]
+
+
+def test_too_few_seeds_are_the_headline_and_not_the_points(answered: Any) -> None:
+    answer = page_of(steady(answered["compare"])).answer
+    assert (answer.value, answer.label) == (
+        "10.0 points",
+        "of accuracy lost at epsilon 1, under Central; best of 2; 95 % interval 8.7 to 11.3",
+    )
+    # Pairs differ by 5 and by 15 points under central: 12.71 * 7.07 / sqrt(2) to either side of 10.
+    answer = page_of(steady(answered["compare"], scatter=0.05)).answer
+    assert answer.value == "Too few seeds"
+    assert answer.sentence == (
+        "Too few seeds to tell what privacy costs at epsilon 1 under Central and Local: 2 ran, about 5 would do."
+    )
+    one = steady(answered["compare"])
+    local = next(cell for cell in one["cells"] if (cell["trust"], cell["epsilon"]) == ("local", 1.0))
+    local["accuracies"] = [0.5, 0.9]
+    assert page_of(one).answer.sentence == (
+        "At epsilon 1 privacy costs 10.0 points of accuracy under Central; too few seeds to tell under Local."
+    )
+    document = CompareDocument.model_validate(one)
+    assert cautions(document) == [
+        "Too few seeds to tell what Local costs at epsilon 1: 2 ran, about 11 would do."
+    ]
+
+
+@pytest.mark.parametrize("trusts", [("none", "central", "local"), ("central", "local"), ("local",)])
+def test_a_model_that_names_only_the_most_frequent_class_costs_nothing_that_counts(
+    answered: Any, trusts: tuple[str, ...]
+) -> None:
+    document = steady(answered["compare"])
+    for cell in document["cells"]:
+        if cell["trust"] in trusts:
+            for number, figure in enumerate(cell["per_class"]):
+                figure.update(records=20 if number else 180, accuracy=float(number == 0))
+    answer = page_of(document).answer
+    assert "no better than always naming the most frequent class" in answer.sentence
+    assert len(answer.sentence.split()) <= ANSWER_WORDS
+    assert any("no better than always" in line for line in cautions(CompareDocument.model_validate(document)))
+    if "none" in trusts:
+        assert answer.value == "90.0 %"
+        assert "points" not in str(answer.cards[0].lines)
+    elif "central" in trusts:
+        assert answer.value == "80.0 %"
+    else:
+        assert answer.value == "10.0 points"
+
+
+def test_a_run_that_names_only_the_most_frequent_class_says_so(answered: Any) -> None:
+    run = copy.deepcopy(answered["run-central"])
+    classes = [{"class": 0, "records": 89, "accuracy": 1.0}, {"class": 1, "records": 11, "accuracy": 0.0}]
+    run["final"].update(accuracy=0.89, per_class=classes)
+    page = page_of(run)
+    assert page.answer.sentence.startswith(
+        "The model is no better than always naming the most frequent class (89.0 %); epsilon 2 against"
+    )
+    assert page.answer.label.endswith(": no better than always naming the most frequent class")
+    assert "This model is no better than always naming" in str(page.lead)
+    classes[1]["accuracy"] = 0.8
+    assert "most frequent" not in page_of(run).answer.sentence
 
 
 def test_of_what_is_missing_the_answer_says_so(answered: Any) -> None:
@@ -133,6 +206,12 @@ def test_a_line_is_as_weak_as_its_weakest_guarantee_and_never_green_for_epsilon_
     ]
     swept = [Protected(Arm("local"), e, [held("server", e)]) for e in (0.1, 1.0, 8.0)]
     assert [line.tone for line in cards.protected(swept).lines] == ["little"]
+    # Local privacy of records leaves outsiders less than its target: the range is that of the table.
+    targets = [(Arm("central"), 1.0, 1.0), (Arm("local"), 1.0, 0.028), (Arm("central"), 8.0, 8.0)]
+    mixed = [Protected(arm, target, [held("outsider", epsilon)]) for arm, target, epsilon in targets]
+    [line] = cards.protected(mixed).lines
+    assert line.text == "From outsiders: epsilon\u00a00.028 to 8"
+    assert line.note == "Strong at 0.028, rules out little at 8; Central and Local"
     bare = [Protected(Arm("none"), None, [held("server", None)])]
     assert [line.tone for line in cards.protected(bare).lines] == ["none"]
     assert cards.learned(bare).lines[0].text == "Possibly everything"

@@ -114,6 +114,15 @@ def test_the_line_of_a_terminal() -> None:
     assert groups.worst_group(RunDocument.model_validate(run(groups=even))) is None
 
 
+def test_the_most_frequent_class_serves_no_group_worst() -> None:
+    classes = [{"class": 0, "records": 89, "accuracy": 1.0}, {"class": 1, "records": 11, "accuracy": 0.0}]
+    document = run(groups=columns(), per_class=classes)
+    assert groups.worst_group(RunDocument.model_validate(document)) is None
+    assert prose(sections(document)[0]).startswith("Of a model that is no better than always naming")
+    classes[1]["accuracy"] = 0.9
+    assert groups.worst_group(RunDocument.model_validate(document)) is not None
+
+
 def test_the_worst_tenth_of_users_stands_beside_what_chance_would_make_of_it() -> None:
     [section] = sections(run(users=USERS))
     assert prose(section) == (

@@ -131,7 +131,9 @@ def test_an_answer_stands_with_its_interval_what_that_covers_and_the_true_value_
     caption = page.text("figcaption")
     assert query["covers"] in caption
     assert "no guarantee covers those who see it" in caption
-    assert ends in page.text("answer")
+    interval = (query["low"], query["high"])
+    decimals = figures.fitting("mean-of-bits", interval)
+    assert figures.interval("mean-of-bits", interval, decimals) in page.text("answer")
 
 
 def test_every_query_says_how_it_was_asked_and_what_it_promises(documents) -> None:
@@ -486,3 +488,27 @@ def test_a_print_is_dark_on_white_without_what_is_for_the_operator(
 @pytest.mark.parametrize("name", NAMES)
 def test_charts_keep_their_texts_apart_and_their_lines_differ(documents, name: str) -> None:
     check_charts(documents[name])
+
+
+def test_a_share_ends_at_100_percent_has_the_digits_of_its_interval_too_few_people_lead(
+    documents,
+) -> None:
+    document = copy.deepcopy(documents["survey"])
+    document["privacy"]["population"] = 30
+    query = next(query for query in document["queries"] if query["kind"] == "mean-of-bits")
+    document["queries"] = [query]
+    query.update(estimate=0.71639, low=0.33698, high=1.09581)
+    answer = report.page_of(document).answer
+    assert answer.value == "Too few people"
+    assert answer.label == (
+        "to tell seen-it: 72 %, 95 % interval 34 % to 100 %; 30 took part, about 440 would do"
+    )
+    assert answer.sentence.startswith(
+        "Too few people to tell seen-it: 30 took part, about 440 would do; epsilon"
+    )
+    assert "109" not in worded(document).text()
+    document["privacy"]["population"] = None
+    assert "about 15 times as many would do" in report.page_of(document).answer.label
+    query.update(estimate=0.593, low=0.57414, high=0.61204)
+    answer = report.page_of(document).answer
+    assert (answer.value, answer.label) == ("59.3 %", "seen-it, 95 % interval 57.4 % to 61.2 %")

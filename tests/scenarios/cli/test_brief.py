@@ -84,8 +84,16 @@ def test_a_run_names_the_group_that_it_serves_worst(capsys: pytest.CaptureFixtur
     }  # fmt: skip
     show_run(document)
     first, *others = capsys.readouterr().out.splitlines()
-    assert "Served worst: sex m, 60.0 % of 400 records, 30.0 points below the best group" in first
+    assert "; served worst: sex m, 60.0 % of 400 records, 30.0 points below the best group (" in first
     assert len(others) == 2
+    document["final"]["per_class"] = [
+        {"class": 0, "records": 90, "accuracy": 1.0}, {"class": 1, "records": 10, "accuracy": 0.0},
+    ]  # fmt: skip
+    show_run(document)
+    shown = capsys.readouterr().out
+    assert ", no better than always naming the most frequent class" in shown
+    assert "erved worst" not in shown
+    del document["final"]["per_class"]
     groups[1]["accuracy"] = 0.9
     show_run(document)
-    assert "Served worst" not in capsys.readouterr().out
+    assert "erved worst" not in capsys.readouterr().out

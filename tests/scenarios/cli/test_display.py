@@ -183,3 +183,15 @@ def test_the_finding_comes_first_and_a_long_table_is_cut_with_its_remainder_coun
         assert "mechanism-9" not in shown
         show(document, verbose=True)
         assert "more rows" not in capsys.readouterr().out
+
+
+def test_all_accuracies_of_a_comparison_are_in_percent(capsys: pytest.CaptureFixture[str]) -> None:
+    document = comparison()
+    document["baselines"] = [{"trust": "none", "accuracy": {"mean": 0.8921}}]
+    varied = {"key": "server.rounds", "value": 5}
+    document["variations"] = [{**document["cells"][0], "varied": varied}]
+    show_comparison(document)
+    shown = capsys.readouterr().out
+    assert "Clipping alone, no noise: 89.2 %" in shown
+    assert "server.rounds at epsilon 0.25, central: 5: 80.0 %" in shown
+    assert "0.8" not in shown

@@ -39,7 +39,7 @@ def test_a_cell_missing_at_an_epsilon_stays_empty(capsys: pytest.CaptureFixture[
     ("figures", "text"),
     [
         (Figures(mean=0.951, low=0.947, high=0.955), "95.1 ±0.4"),
-        (Figures(mean=0.951, low=0.931, high=0.955), "95.1 ±2.0"),
+        (Figures(mean=0.951, low=0.931, high=0.955), "95.1 (93.1 to 95.5)"),
         (Figures(mean=0.951), "95.1"),
         (Figures(), "-"),
     ],

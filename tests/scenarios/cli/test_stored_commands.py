@@ -53,6 +53,7 @@ def test_list_for_programs_holds_no_seed(work: Path) -> None:
     assert not [key for key in document["runs"][0] if key in ("seed", "noise_key", "command")]
     rows = list(csv.DictReader(io.StringIO(command("list", "--csv", folder=work).stdout)))
     assert {row["run"] for row in rows} == {"first", "second"}
+    assert not any("path" in row for row in (*document["runs"], *rows))
     both = command("list", "--csv", "--json", folder=work)
     assert (both.returncode, both.stderr) == (2, "--csv, --json, --page: give one of them.\n")
 
@@ -107,7 +108,11 @@ def test_show_and_diff(work: Path) -> None:
     shown = command("show", "runs/first", folder=work)
     assert "participant: epsilon = 2 (by the server's noise) " in " ".join(shown.stdout.split())
     assert "delta = 1e-05, unit client, replace-one" in shown.stdout
-    assert json.loads(command("show", "runs/first", "--json", folder=work).stdout)["kind"] == "run"
+    document = json.loads(command("show", "runs/first", "--json", folder=work).stdout)
+    assert document["kind"] == "run"
+    assert "path" not in document
+    whole = json.loads(command("show", "runs/first", "--json", "--operator", folder=work).stdout)
+    assert whole["path"] == "runs/first"
     done = command("diff", "runs/first", "runs/second", folder=work)
     assert "privacy.epsilon" in done.stdout
     assert "the first is stronger" in done.stdout

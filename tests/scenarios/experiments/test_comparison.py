@@ -19,6 +19,7 @@ from fedprivacy.records.seed_statistics import (
     mean_curve,
     mean_per_class,
     weakest,
+    within_range,
 )
 from fedprivacy.report import render
 from fedprivacy.scenario import Scenario
@@ -225,6 +226,12 @@ def test_seeds_are_paired_by_their_number_and_those_of_one_cell_alone_left_out()
     apart = {**local, "seeds": [8, 9]}
     assert difference(central, apart) is None
     assert finding([central, apart]).startswith("Central reaches 73.3 % at epsilon 1; local reaches 65.0 %")
+
+
+def test_an_interval_ends_at_100_points_also_in_what_an_earlier_version_stored() -> None:
+    text = finding([plain_cell("central", 1.0, 0.9, 0.95), plain_cell("local", 1.0, 0.85, 0.03)])
+    assert "95 % interval -100.0 to 100.0 over 2 paired seeds" in text
+    assert within_range(text.replace("-100.0 to 100.0", "-508.3 to 605.3")) == text
 
 
 def test_where_the_interval_covers_0_no_difference_is_told() -> None:
