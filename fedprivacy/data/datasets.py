@@ -92,7 +92,8 @@ def _store_digits(arrays: tuple[NDArray[np.uint8], ...]) -> None:
     with suppress(OSError):  # it only saves time
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with replacing(file, storage.OWNER_ONLY) as opened:
-            np.savez(opened, **dict(zip(_DIGITS_PARTS, arrays, strict=True)))
+            named: dict[str, Any] = dict(zip(_DIGITS_PARTS, arrays, strict=True))
+            np.savez(opened, **named)
 
 
 def _digits_file() -> Path:
