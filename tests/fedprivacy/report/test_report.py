@@ -608,6 +608,17 @@ def test_a_tick_stands_for_all_mechanisms_or_for_none() -> None:
     assert "Gaussian: no guarantee" in entry.group()
 
 
+def test_mechanisms_with_different_epsilons_have_the_mark_of_the_weakest() -> None:
+    document = two_mechanisms()
+    for cell in document["cells"]:
+        if cell.get("asked") == "gaussian":
+            cell["guarantees"][2]["epsilon"] = 0.1
+    entry = re.search(r"<span[^>]*>Best mechanism \(auto\): epsilon[^<]*", worded(document).html)
+    assert entry
+    assert 'class="entry little"' in entry.group()
+    assert "Gaussian: epsilon 0.1" in entry.group()
+
+
 def test_mechanisms_with_the_same_guarantee_share_a_line() -> None:
     rows = worded(many_mechanisms()).rows("guarantees")
     (local,) = (row for row in rows if row[0].startswith("Local Each client adds"))
@@ -987,8 +998,8 @@ def test_drawing_leaves_matplotlib_as_it_was() -> None:
         "import sys, matplotlib as m\n"
         "settings = lambda: {k: m.rcParams[k] for k in m.rcParams if k != 'backend'}\n"
         "before = settings()\n"
-        "from fedprivacy.report import charts, learning\n"
-        "panel = learning.measure('a', [(1, 0.1), (2, 0.2)], ('red', 'o', '-'), 3, share=True)\n"
+        "from fedprivacy.report import charts, learning_curves\n"
+        "panel = learning_curves.measure('a', [(1, 0.1), (2, 0.2)], ('red', 'o', '-'), 3, share=True)\n"
         "charts.Chart('name', 'title', 'said', (panel,)).draw(narrow=False)\n"
         "assert settings() == before and 'matplotlib.pyplot' not in sys.modules"
     )
