@@ -143,9 +143,10 @@ def _shared(entries: Mapping[Arm, Entry], together: Entry) -> Entry:
             arm_labels.mechanism_label(arm.mechanism or "")
         )
     lines = [f"{words.capital(words.listed(who))}: {text}" for text, who in same.items()]
-    tones = {entry.tone for entry in entries.values()}
-    # A tick is for all of them, or not at all.
-    return Entry("\n".join(lines), together.note, first.tone if len(tones) == 1 else "")
+    # The mark is that of the weakest; where one has no guarantee, none stands for all of them.
+    held = all(entry.tone not in ("none", "bad", "") for entry in entries.values())
+    alike = len({entry.tone for entry in entries.values()}) == 1
+    return Entry("\n".join(lines), together.note, together.tone if held else first.tone if alike else "")
 
 
 def _protection(

@@ -70,7 +70,7 @@ _DRAWN = re.compile(r"<svg.*?</svg>", re.DOTALL)
 _EVALUATIONS = re.compile(r"<caption[^>]*>Evaluations on.*?</table>", re.DOTALL)
 _AXIS = re.compile(
     r" The axis of accuracy begins at .*?, not at 0\.| Accuracy on held-out records: -?(?:[\d.]+\s*%|—)\."
-    r"|(?:[:,] no| This model is no| No)[a-z ]+ most frequent class\.?(?! \()"
+    r"|(?:[:,] no| This model is no| No)[a-z ]+ most frequent class\.?"
     r"| Naming the most frequent class every time is right for [\d.]+\s*% of held-out records\."
     r"|(?:[-\d.]+\s*%|#|—) accuracy of the choice from [\d,]+ candidates (?:The choice from [\d,]+ candidates is right "
     r"on .{1,20}? of held-out records|One of [\d,]+ candidates was chosen)|(?:—|[-\d.]+\s*%) accuracy of the choice"

@@ -608,6 +608,17 @@ def test_a_tick_stands_for_all_mechanisms_or_for_none() -> None:
     assert "Gaussian: no guarantee" in entry.group()
 
 
+def test_mechanisms_with_different_epsilons_have_the_mark_of_the_weakest() -> None:
+    document = two_mechanisms()
+    for cell in document["cells"]:
+        if cell.get("asked") == "gaussian":
+            cell["guarantees"][2]["epsilon"] = 0.1
+    entry = re.search(r"<span[^>]*>Best mechanism \(auto\): epsilon[^<]*", worded(document).html)
+    assert entry
+    assert 'class="entry little"' in entry.group()
+    assert "Gaussian: epsilon 0.1" in entry.group()
+
+
 def test_mechanisms_with_the_same_guarantee_share_a_line() -> None:
     rows = worded(many_mechanisms()).rows("guarantees")
     (local,) = (row for row in rows if row[0].startswith("Local Each client adds"))
