@@ -19,8 +19,7 @@ from fedprivacy.documents.quality import (
     Quantile,
     UserAccuracies,
 )
-from fedprivacy.io import side_process
-from fedprivacy.models.measures import balanced_accuracy
+from fedprivacy.models.measures import balanced_accuracy, measures
 from fedprivacy.models.prediction import Predictions
 from fedprivacy.population.clients import Population
 from fedprivacy.population.groups import held_out_groups, held_out_users
@@ -44,7 +43,7 @@ def final_evaluation(
         y: The classes of the records that it is evaluated on, shape (records,).
         predictions: Of the final model on them.
     """
-    measured = side_process.call("fedprivacy.models.measures:measures", y, predictions)
+    measured = measures(y, predictions)
     fields: dict[str, Any] = {"measures": Measures.new(**measured.to_json()).to_json()}
     if scenario.evaluation.on != "test":
         return fields

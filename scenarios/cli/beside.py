@@ -1,6 +1,6 @@
 """What commands that train import in a process beside them while they import torch."""
 
-# In the order of their use: accountants, what draws the page, measures.
+# In the order of their use: accountants, then what draws the page.
 MODULES = (
     "fedprivacy.plan.privacy_plan",
     "fedprivacy.accounting.privacy_loss",
@@ -8,6 +8,4 @@ MODULES = (
     "dp_accounting.mechanism_calibration",
     "fedprivacy.report",
     "matplotlib.backends.backend_svg",
-    "fedprivacy.models.measures",
-    "sklearn.metrics",
 )

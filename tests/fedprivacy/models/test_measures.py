@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 from torch import nn
 
 from fedprivacy.models.by_name import evaluate, flat_weights
@@ -59,6 +60,16 @@ def test_each_measure_is_what_its_definition_says(classes: int) -> None:
             gap = abs((made.named == y)[inside].mean() - confidence[inside].mean())
             error += inside.mean() * gap
     assert result.calibration_error == pytest.approx(error)
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_measures_are_those_of_scikit_learn(classes: int) -> None:
+    y, made = drawn(classes, seed=1)
+    result = measures(y, made)
+    assert result.balanced_accuracy == pytest.approx(balanced_accuracy_score(y, made.named))
+    assert result.f1 == pytest.approx(f1_score(y, made.named, average="macro"))
+    areas = [roc_auc_score(y == label, made.probabilities[:, label]) for label in range(classes)]
+    assert result.auroc == pytest.approx(np.mean(areas))
 
 
 def test_accuracy_hides_a_model_that_names_the_large_class_alone() -> None:
