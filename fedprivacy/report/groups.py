@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from fedprivacy.documents.cell import Cell
+from fedprivacy.attacks.intervals import score_interval
+from fedprivacy.documents.cell import Cell, CellGroup
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.quality import FEW, ColumnGroups, GroupAccuracy
@@ -20,7 +21,9 @@ from fedprivacy.report.charts.looks import Look
 
 HEADING = "For whom does it work"
 OF_RECORDS = "Intervals: 95 % (Wilson), over the records of each group by itself, for this one model."
-OF_SEEDS = "Intervals: 95 %, over the seeds; the test records are the same."
+OF_SEEDS = "Intervals: 95 %, as wide as over the seeds and as Wilson's over the records of a group."
+    "Intervals: 95 %, as wide as that over the seeds and Wilson's over the records of a group together."
+)
 NOT_LEARNED = (
     f"Of a model that is no better than {majority.NAMING}, gaps between groups are those of their labels."
 )
@@ -149,7 +152,7 @@ def _error(group: GroupAccuracy) -> float:
 
 
 def _over_seeds(cell: Cell) -> list[ColumnGroups]:
-    """The groups of a cell as those of one model: means, with intervals over seeds."""
+    """The groups of a cell as those of one model: means, with intervals over seeds and over records."""
     return [
         ColumnGroups(
             column=column.column,
@@ -159,8 +162,7 @@ def _over_seeds(cell: Cell) -> list[ColumnGroups]:
                     group=group.group,
                     records=group.records or 0,
                     accuracy=group.accuracy.mean if group.accuracy else None,
-                    low=group.accuracy.low if group.accuracy else None,
-                    high=group.accuracy.high if group.accuracy else None,
+                    **_ends(group),
                     balanced_accuracy=group.balanced_accuracy.mean if group.balanced_accuracy else None,
                     gap=group.gap.mean if group.gap else None,
                     few=group.few,
@@ -170,6 +172,15 @@ def _over_seeds(cell: Cell) -> list[ColumnGroups]:
         )
         for column in cell.groups
     ]
+
+
+def _ends(group: CellGroup) -> dict[str, float]:
+    """The interval of a group's mean accuracy: seeds alone may agree on the six records of a group."""
+    if group.accuracy is None or group.accuracy.mean is None or not group.records:
+        return {}
+    low, high = score_interval(group.accuracy.mean, group.records)
+    seeds_low, seeds_high = group.accuracy.interval or (low, high)
+    return {"low": max(0.0, min(low, seeds_low)), "high": min(1.0, max(high, seeds_high))}
 
 
 def _groups(models: Sequence[Model], where: str) -> list[Block | Details]:

@@ -220,6 +220,19 @@ def test_a_comparison_shows_each_arm_at_its_largest_epsilon_and_all_cells_folded
     assert prose(section).startswith("No noise: accuracy 89.0 % looks better than the model is")
 
 
+def test_seeds_that_agree_on_six_records_leave_the_doubt_of_six_records() -> None:
+    document = comparison()
+    for cell in document["cells"]:
+        small = cell["groups"][0]["groups"][1]
+        small.update(records=6, accuracy={"mean": 1.0, "low": 1.0, "high": 1.0})
+    read = CompareDocument.model_validate(document)
+    [column] = groups._over_seeds(read.cells[0])
+    large, small = column.groups
+    assert (large.low, large.high) == pytest.approx((0.88, 0.92))  # that of the seeds is the wider one
+    assert small.low == pytest.approx(1 / (1 + 1.959964**2 / 6))  # Wilson's, of 6 out of 6
+    assert small.high == 1.0
+
+
 def test_a_comparison_without_groups_has_no_section() -> None:
     document = comparison()
     for cell in document["cells"]:
