@@ -22,8 +22,6 @@ from fedprivacy.report.charts.looks import Look
 HEADING = "For whom does it work"
 OF_RECORDS = "Intervals: 95 % (Wilson), over the records of each group by itself, for this one model."
 OF_SEEDS = "Intervals: 95 %, as wide as over the seeds and as Wilson's over the records of a group."
-    "Intervals: 95 %, as wide as that over the seeds and Wilson's over the records of a group together."
-)
 NOT_LEARNED = (
     f"Of a model that is no better than {majority.NAMING}, gaps between groups are those of their labels."
 )
