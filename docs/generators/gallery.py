@@ -10,12 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from generators.text import code, plain
-from scenarios.authoring.catalogue import first_sentence, ready, start_command
+from scenarios.authoring.catalogue import GROUPS, first_sentence, group_of, ready, start_command
 
 DOCS = Path(__file__).parents[1]
-GROUPS = ("Training", "Attacks", "Statistics", "Private estimates", "Tuning", "Data you bring")
-# A section that only one group's scenarios have.
-_SECTIONS = dict(zip(("attacks", "queries", "approaches", "tune"), GROUPS[1:], strict=False))
 
 
 def markdown() -> str:
@@ -23,17 +20,11 @@ def markdown() -> str:
     lines: list[str] = []
     scenarios = {name: tomllib.loads(file.read_text(encoding="utf-8")) for name, file in ready().items()}
     for group in GROUPS:
-        lines += [f"## {group}", ""]
+        lines += [f"## {group.capitalize()}", ""]
         for name, tables in scenarios.items():
-            if _group(tables) == group:
+            if group_of(tables) == group:
                 lines += _entry(name, tables)
     return "\n".join(lines)
-
-
-def _group(tables: dict[str, Any]) -> str:
-    if tables["data"].get("path"):
-        return "Data you bring"
-    return next((group for section, group in _SECTIONS.items() if section in tables), "Training")
 
 
 def _entry(name: str, tables: dict[str, Any]) -> Iterator[str]:
@@ -44,7 +35,7 @@ def _entry(name: str, tables: dict[str, Any]) -> Iterator[str]:
     yield from (f"Takes {tables['duration']}.{reads}", "")
     picture = DOCS / "pictures" / "gallery" / f"{name}.svg"
     if not picture.exists():
-        yield from (f"*No picture yet: takes {tables['duration']}.*", "")
+        yield from ("*No picture yet.*", "")
         return
     svg = picture.read_text(encoding="utf-8")
     yield from (f"```{{figure}} pictures/gallery/{name}.svg", f":alt: {_text('desc', svg)}", "")
