@@ -79,7 +79,7 @@ def _stored_digits() -> tuple[NDArray[np.uint8], ...] | None:
     """The copy in the cache folder; None where there is none, or not a whole one."""
     try:
         arrays = tuple(npz.array(str(_digits_file()), name) for name in _DIGITS_PARTS)
-    except InputError:
+    except (InputError, RuntimeError):  # the latter where there is no home
         return None
     return arrays if _digest(arrays) == _DIGITS_DIGEST else None
 
@@ -88,8 +88,8 @@ def _store_digits(arrays: tuple[NDArray[np.uint8], ...]) -> None:
     # Another version of scikit-learn might split otherwise: its images are used, and not stored.
     if _digest(arrays) != _DIGITS_DIGEST:
         return
-    file = _digits_file()
-    with suppress(OSError):  # it only saves time
+    with suppress(OSError, RuntimeError):  # it only saves time
+        file = _digits_file()
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with replacing(file, storage.OWNER_ONLY) as opened:
             named: dict[str, Any] = dict(zip(_DIGITS_PARTS, arrays, strict=True))

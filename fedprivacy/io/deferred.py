@@ -21,7 +21,11 @@ class _Deferred(ModuleType):
         self.__class__ = ModuleType  # type: ignore[assignment]  # from here on an ordinary package
         loader = self.__spec__ and self.__spec__.loader
         assert loader, self.__name__
-        loader.exec_module(self)
+        try:
+            loader.exec_module(self)
+        except BaseException:
+            self.__class__ = _Deferred  # the next name that is read meets the error too
+            raise
         return getattr(self, name)
 
 

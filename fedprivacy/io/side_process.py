@@ -1,23 +1,30 @@
 """A process beside this one that imports slow modules meanwhile, and calls functions of them for it.
 
 A command starts it before it imports torch. On a second core the accountants and the drawing of pages are
-ready by the time that the run needs them. What it computes is what this process would compute.
+ready by the time that the run needs them. What it computes is what this process would compute, and whatever
+it cannot do this process does.
 """
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
 import signal
+import sys
 import threading
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from fedprivacy.io.processes import CAN_FORK, cores
+
+GRACE = 5.0  # seconds in which it may remove what it has half written
 
 
 class _Running:
@@ -34,11 +41,11 @@ class _Running:
         self._lock = threading.Lock()
 
     def request(self, function: str, args: tuple[Any, ...]) -> tuple[bool, Any] | None:
-        """Whether a call succeeded, with its result or exception; None where the process has ended."""
+        """Whether a call succeeded, with its result or exception; None where this process has to do it."""
         with self._lock:
             try:
                 self._pipe.send((function, args))
-                answer: tuple[bool, Any] = self._pipe.recv()
+                answer: tuple[bool, Any] | None = self._pipe.recv()
                 return answer
             except (EOFError, OSError):  # killed, for want of memory for example
                 return None
@@ -47,10 +54,12 @@ class _Running:
                 raise
 
     def end(self) -> None:
-        """Ends the process at once: what it works on is no longer wanted."""
+        """Ends the process: what it works on is no longer wanted."""
+        self._pipe.close()
+        self._process.terminate()
+        self._process.join(GRACE)
         self._process.kill()
         self._process.join()
-        self._pipe.close()
 
 
 _running: _Running | None = None
@@ -64,20 +73,16 @@ def started(modules: Sequence[str]) -> Iterator[None]:
         modules: The modules that it imports until it is called, in this order.
     """
     global _running
-    if _running is not None or not CAN_FORK or cores() == 1:
+    running = None if _running is not None or not CAN_FORK or cores() == 1 else _start(tuple(modules))
+    if running is None:
         yield
         return
-    context = multiprocessing.get_context("fork")
-    here, there = context.Pipe()
-    process = context.Process(target=_serve, args=(here, there, tuple(modules)), daemon=True)
-    process.start()
-    there.close()
-    _running = _Running(process, here)
+    _running = running
     try:
         yield
     finally:
-        _running.end()
         _running = None
+        running.end()
 
 
 def call(function: str, *args: Any) -> Any:
@@ -107,24 +112,60 @@ def _function(name: str) -> Any:
     return getattr(import_module(module), function)
 
 
+def _start(modules: tuple[str, ...]) -> _Running | None:
+    """The process; None where the system refuses one."""
+    context = multiprocessing.get_context("fork")
+    try:
+        here, there = context.Pipe()
+    except OSError:
+        return None
+    with there:
+        process = context.Process(target=_serve, args=(here, there, modules), daemon=True)
+        try:
+            process.start()
+        except OSError:
+            here.close()
+            return None
+    return _Running(process, here)
+
+
 def _serve(parents: Connection, pipe: Connection, modules: tuple[str, ...]) -> None:
-    """Imports the modules while nothing is asked for, and answers until the parent is gone."""
+    """Imports the modules while nothing is asked for, and answers until the parent is gone or ends it."""
     parents.close()
+    atexit._clear()  # those of the parent
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to both; the parent decides
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     waiting = iter(modules)
-    with suppress(EOFError, OSError):
+    try:
         while True:
             if not pipe.poll():
                 module = next(waiting, None)
                 if module is not None:
-                    import_module(module)
+                    with suppress(Exception):  # a call that needs it meets the error
+                        import_module(module)
                     continue
-            function, args = pipe.recv()
-            pipe.send(_outcome(function, args))
+            pipe.send_bytes(_answer(pipe))
+    except (EOFError, OSError):
+        pass
+    finally:
+        atexit._run_exitfuncs()  # a forked process runs none, and matplotlib removes its folder by one
 
 
-def _outcome(function: str, args: tuple[Any, ...]) -> tuple[bool, Any]:
+def _answer(pipe: Connection) -> bytes:
+    """Receives a call and does it: the answer, pickled; None where it cannot be sent."""
+    request = pipe.recv_bytes()
     try:
-        return True, _function(function)(*args)
-    except Exception as error:
-        return False, error
+        function, args = ForkingPickler.loads(request)
+        try:
+            answer = True, _function(function)(*args)
+        except Exception as error:
+            error.add_note("".join(traceback.format_exception(error)))
+            ForkingPickler.loads(_pickled(error))  # some exceptions cannot be read again
+            answer = False, error
+        return _pickled(answer)
+    except Exception:
+        return _pickled(None)
+
+
+def _pickled(answer: object) -> bytes:
+    return bytes(ForkingPickler.dumps(answer))

@@ -95,6 +95,14 @@ def test_a_damaged_copy_of_the_digits_is_not_believed(
         assert np.array_equal(digits().y, true.y)  # the copy was made anew
 
 
+def test_digits_need_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr("fedprivacy.data.storage.folder", no_home)
+    assert digits().x.shape == (1437, 64)
+
+
 def test_digits_need_no_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
