@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from attack_documents import BARE, GAME, PRIVATE
 from chromium import NAMES, Browser
 from each_kind import documents_of_each_kind
+from filelock import FileLock
 
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.attacks.replay import replay
@@ -25,16 +29,34 @@ def browser() -> Iterator[Browser]:
     started.close()
 
 
+def once(
+    factory: pytest.TempPathFactory, name: str, make: Callable[[Path], dict[str, dict[str, Any]]]
+) -> dict[str, dict[str, Any]]:
+    """Documents that one process makes for all that run tests: they take a while."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    stored = folder.with_suffix(".json")
+    with FileLock(folder.with_suffix(".lock")):
+        if not stored.exists():
+            folder.mkdir()
+            stored.write_text(json.dumps(make(folder)))
+    documents: dict[str, dict[str, Any]] = json.loads(stored.read_text())
+    return documents
+
+
 @pytest.fixture(scope="session")
 def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """Attacks on two runs without noise, and on one with; their folders hold the pages."""
-    folder = tmp_path_factory.mktemp("attacked")
-    bare = AttackScenario.from_text(GAME + BARE, overrides=["game.repeats=2"])
-    private = AttackScenario.from_text(GAME + PRIVATE)
-    return {
-        "bare": replay(bare, folder, workers=1, command="fedprivacy attack --seed 3"),
-        "private": replay(private, folder, workers=1),
-    }
+
+    def make(folder: Path) -> dict[str, dict[str, Any]]:
+        bare = AttackScenario.from_text(GAME + BARE, overrides=["game.repeats=2"])
+        private = AttackScenario.from_text(GAME + PRIVATE)
+        return {
+            "bare": replay(bare, folder, workers=1, command="fedprivacy attack --seed 3"),
+            "private": replay(private, folder, workers=1),
+        }
+
+    return once(tmp_path_factory, "attacked", make)
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +64,8 @@ def answered(
     tmp_path_factory: pytest.TempPathFactory, make_scenario: Any, make_statistics: Any, documents: Any
 ) -> dict[str, dict[str, Any]]:
     """A document of each kind, by its name in `KINDS`."""
-    return documents_of_each_kind(
-        tmp_path_factory.mktemp("answered"), make_scenario, make_statistics, documents
-    )
+
+    def make(folder: Path) -> dict[str, dict[str, Any]]:
+        return documents_of_each_kind(folder, make_scenario, make_statistics, documents)
+
+    return once(tmp_path_factory, "answered", make)
