@@ -11,7 +11,6 @@ import atexit
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,9 @@ from typing import Any
 
 from fedprivacy.io.processes import CAN_FORK, cores
 
-GRACE = 5.0  # seconds in which it may remove what it has half written
+GRACE = 5.0  # seconds in which an interrupted call may remove what it has half written
+PAUSE = 0.2  # seconds in which it ends by itself where it does nothing
+_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 class _Running:
@@ -50,14 +51,13 @@ class _Running:
             except (EOFError, OSError):  # killed, for want of memory for example
                 return None
             except BaseException:
-                self.end()  # an answer that nobody waited for would be taken for the next one
+                self.end(GRACE)  # an answer that nobody waited for would be taken for the next one
                 raise
 
-    def end(self) -> None:
-        """Ends the process: what it works on is no longer wanted."""
+    def end(self, patience: float = PAUSE) -> None:
+        """Ends the process; after so many seconds it is killed, within an import for example."""
         self._pipe.close()
-        self._process.terminate()
-        self._process.join(GRACE)
+        self._process.join(patience)
         self._process.kill()
         self._process.join()
 
@@ -121,20 +121,24 @@ def _start(modules: tuple[str, ...]) -> _Running | None:
         return None
     with there:
         process = context.Process(target=_serve, args=(here, there, modules), daemon=True)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # until it has handlers of its own
         try:
             process.start()
         except OSError:
             here.close()
             return None
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return _Running(process, here)
 
 
 def _serve(parents: Connection, pipe: Connection, modules: tuple[str, ...]) -> None:
     """Imports the modules while nothing is asked for, and answers until the parent is gone or ends it."""
-    parents.close()
-    atexit._clear()  # those of the parent
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to both; the parent decides
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    atexit._clear()  # those of the parent
+    parents.close()
     waiting = iter(modules)
     try:
         while True:

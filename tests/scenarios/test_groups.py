@@ -108,7 +108,8 @@ def test_a_run_measures_its_final_model_by_group(tmp_path: Path) -> None:
     assert last["balanced_accuracy"] == pytest.approx(final["measures"]["balanced_accuracy"])
     page = (path / "report.html").read_text()
     assert "For whom does it work" in page
-    assert "Served worst: " in page
+    # Four rounds teach it no more than the most frequent class, so that no group is served worst.
+    assert "gaps between groups are those of their labels" in page
     assert checked_document(path)["final"] == json.loads((path / "run.json").read_text())["final"]
 
 

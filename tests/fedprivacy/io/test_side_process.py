@@ -126,12 +126,18 @@ def test_where_the_system_refuses_a_process_the_work_is_done_here(monkeypatch: p
         assert side_process.call("os:getpid") == os.getpid()
 
 
-def test_a_terminated_process_prints_nothing_and_cleans_up(beside: int, tmp_path: Path, capfd) -> None:
-    mark = tmp_path / "left"
-    mark.touch()
-    side_process.call("atexit:register", os.unlink, str(mark))
+def test_a_terminated_process_prints_nothing(beside: int, capfd) -> None:
     os.kill(beside, signal.SIGTERM)
     assert side_process.call("os:getpid") == os.getpid()
+    assert capfd.readouterr().err == ""
+
+
+def test_it_cleans_up_when_it_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd) -> None:
+    mark = tmp_path / "left"
+    mark.touch()
+    monkeypatch.setattr(side_process, "cores", lambda: 2)
+    with side_process.started([]):
+        side_process.call("atexit:register", os.unlink, str(mark))
     assert not mark.exists()
     assert capfd.readouterr().err == ""
 

@@ -506,7 +506,7 @@ def test_a_share_ends_at_100_percent_has_the_digits_of_its_interval_too_few_peop
     assert answer.sentence.startswith(
         "Too few people to tell seen-it: 30 took part, about 440 would do; epsilon"
     )
-    assert "109" not in worded(document).text()
+    assert "109." not in worded(document).text()
     document["privacy"]["population"] = None
     assert "about 15 times as many would do" in report.page_of(document).answer.label
     query.update(estimate=0.593, low=0.57414, high=0.61204)
