@@ -92,7 +92,12 @@ def _costs(document: CompareDocument, epsilon: float) -> list[Cost]:
     if base is None:
         return []
     every = list(_best(document, epsilon).items())[:NAMED]
-    return [cost_of_privacy.of_cell(base, each.cell, name, each.named(name)) for name, each in every]
+    # Of a comparison that was interrupted two cells may lack different seeds.
+    paired = document.status == "finished"
+    return [
+        cost_of_privacy.of_cell(base, each.cell, name, each.named(name), paired=paired)
+        for name, each in every
+    ]
 
 
 def _stated(base: Cell, costs: Sequence[Cost], at: str, among: str) -> tuple[str, str, str]:

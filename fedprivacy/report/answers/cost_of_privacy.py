@@ -21,7 +21,7 @@ class Cost:
         best: The same, with the number of cells of which this is the most accurate.
         accuracy: What it reaches, as printed.
         points: The cost in percentage points, as printed.
-        gap: The difference to the cell without noise, seed by seed; None where not all seeds are in both.
+        gap: The difference to the cell without noise, seed by seed; None where the pairs are not known.
         beaten: The clause that the model does not exceed the most frequent class; else empty.
     """
 
@@ -52,7 +52,7 @@ class Cost:
         return f"95 % interval {low:.1f} to {high:.1f}".replace("-", "−")
 
 
-def of_cell(base: Cell, cell: Cell, name: str, best: str) -> Cost:
+def of_cell(base: Cell, cell: Cell, name: str, best: str, *, paired: bool) -> Cost:
     """The cost of a cell.
 
     Args:
@@ -60,9 +60,11 @@ def of_cell(base: Cell, cell: Cell, name: str, best: str) -> Cost:
         cell: The cell.
         name: Of its trust model.
         best: The same, with the number of cells of which this is the most accurate.
+        paired: Whether both cells have the accuracies of the same seeds, in the same order.
     """
+    gap = _difference(base, cell) if paired else None
     accuracy = words.accuracy(cell.accuracy.mean)
-    return Cost(name, best, accuracy, points(base, cell), _difference(base, cell), majority.of_cell(cell))
+    return Cost(name, best, accuracy, points(base, cell), gap, majority.of_cell(cell))
 
 
 def points(base: Cell, cell: Cell) -> str:
@@ -108,10 +110,7 @@ UNLEARNED = "Even without noise the model is {} ({}): this measures no cost of p
 
 
 def _difference(base: Cell, cell: Cell) -> Difference | None:
-    """The difference seed by seed. All cells of a comparison list the same seeds in the same order.
-
-    Of one that was interrupted they may not: then pairs are of two seeds, and the interval is the wider.
-    """
+    """The difference over pairs in their order, since a public page has no seeds."""
     first, second = base.accuracies, cell.accuracies
     if len(first) != len(second) or not first or None in (*first, *second):
         return None

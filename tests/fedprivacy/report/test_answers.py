@@ -142,6 +142,14 @@ def test_too_few_seeds_are_the_headline_and_not_the_points(answered: Any) -> Non
     ]
 
 
+def test_cells_of_a_comparison_that_broke_off_are_no_pairs(answered: Any) -> None:
+    document = steady(answered["compare"], scatter=0.05)
+    document["status"] = "interrupted"
+    answer = page_of(document).answer
+    assert answer.value == "10.0 points"
+    assert "interval" not in answer.label
+
+
 @pytest.mark.parametrize("trusts", [("none", "central", "local"), ("central", "local"), ("local",)])
 def test_a_model_that_names_only_the_most_frequent_class_costs_nothing_that_counts(
     answered: Any, trusts: tuple[str, ...]
