@@ -20,8 +20,6 @@ that was imported, the values and the reports.
 from __future__ import annotations
 
 import multiprocessing
-import resource
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,6 +30,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from fedprivacy.io.environment import peak_memory_bytes
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.categories import HadamardResponse, KaryRandomizedResponse
 from fedprivacy.mechanisms.unary import OptimizedUnary, SymmetricUnary
@@ -124,9 +123,7 @@ def _unary(name: str, clients: int, items: int) -> tuple[float, float, float]:
     drawn = time.perf_counter()
     oracle.support(reports)
     counted = time.perf_counter()
-    unit = 1 if sys.platform == "darwin" else 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    return drawn - start, counted - drawn, float(peak)
+    return drawn - start, counted - drawn, float(peak_memory_bytes())
 
 
 def show(rows: list[Row], clients: int) -> None:

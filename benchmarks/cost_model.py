@@ -33,6 +33,7 @@ from benchmarks.cohort import WORKS
 from benchmarks.cost_law import Law, Row
 from benchmarks.cost_model_plot import draw
 from benchmarks.workload import CORES, Timing, Workload
+from fedprivacy.io.environment import peak_memory_bytes
 
 Result = TypeVar("Result")
 
@@ -87,10 +88,7 @@ def rows(axes: Sequence[str], works: Sequence[str], rounds: int, warmup: int, wo
 
 
 def _fresh(work: Callable[..., Result], *given: object) -> Result:
-    """Measures in a separate process.
-
-    This one stays small: on Linux a process begins with the peak memory of the one that started it.
-    """
+    """Measures in a separate process, whose memory is counted from its start."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(work, *given).result()
 
@@ -100,11 +98,8 @@ def _train(
 ) -> tuple[Timing, float, float | None]:
     timing = work.train(data, out, workers, rounds)
     unit = 1 if sys.platform == "darwin" else 1024
-    our_worker, worker = (
-        float(unit * resource.getrusage(who).ru_maxrss)
-        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    return timing, our_worker, worker or None
+    worker = float(unit * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+    return timing, float(peak_memory_bytes()), worker or None
 
 
 def laws(rows: Sequence[Row]) -> dict[tuple[str, str], tuple[Law, Law]]:

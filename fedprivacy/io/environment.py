@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import platform
+import re
 import resource
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from fedprivacy import __version__
 
@@ -32,7 +34,22 @@ def _installed(name: str) -> str:
         return "none"
 
 
-def peak_memory_mb() -> float:
-    """The largest memory that this process held so far, in MB (Linux reports kilobytes, macOS bytes)."""
+def peak_memory_bytes() -> int:
+    """The largest memory that this process held so far.
+
+    `getrusage` counts on Linux what the process held before it became this program: a program begins with the
+    peak of the process that started it. So the kernel's count of the present memory map comes first.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:  # not on Linux
+        status = ""
+    if count := re.search(r"^VmHWM:\s*(\d+) kB$", status, re.MULTILINE):
+        return 1024 * int(count[1])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (1e6 if platform.system() == "Darwin" else 1e3), 1)
+    return peak if platform.system() == "Darwin" else 1024 * peak
+
+
+def peak_memory_mb() -> float:
+    """`peak_memory_bytes` in MB."""
+    return round(peak_memory_bytes() / 1e6, 1)
