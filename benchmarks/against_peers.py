@@ -1,12 +1,15 @@
 """Clients trained per second beside pfl-research and Flower on Ray, on the same work.
 
-    python -m benchmarks.against_peers --peers PYTHON --bench FOLDER
+    python -m benchmarks.against_peers --peers PYTHON --bench FOLDER [--append docs/speed.md]
 
 PYTHON is the interpreter of an environment with both peers, and FOLDER has the scripts that measure them.
 Every figure is of a process of its own, and the simulators alternate: each turn measures, for each work and
 cohort, ours (`benchmarks.cohort`), pfl-research with one process a core, and Flower on Ray; every second
 turn reverses the order. A ratio is one of medians over the turns, printed with the smallest and the largest
 ratio of a turn.
+
+Processor, versions and the rate of matrix products are printed beside the ratios. `--append` adds the rows to
+the table of a Markdown file, from three turns on.
 
 Flower on Ray takes very long with 1000 nodes. Its cohort is at most `--flower-cohort`, its rounds are
 fewer, and ours, with the whole cohort, is compared with that.
@@ -15,7 +18,6 @@ fewer, and ours, with the whole cohort, is compared with that.
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import sys
 import tempfile
@@ -30,7 +32,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.cohort import COHORTS, COUNTED, SHARE, WORKS
+from benchmarks.machine import Machine, versions_in
 from benchmarks.peers import PEERS, Measurement, PeerError, run
+from benchmarks.speed_table import LEAST_TURNS, MARK, append, lines
 from benchmarks.workload import CORES
 
 # Times the peer's clients per second, to reach with the largest cohort.
@@ -39,7 +43,7 @@ TARGETS = {
     ("lr", "flower"): 1000.0,
     ("mlp", "pfl"): 9.0,
     ("mlp", "flower"): 100.0,
-    ("cnn", "pfl"): 1.5,
+    ("cnn", "pfl"): 3.0,
     ("cnn", "flower"): 5.0,
 }
 
@@ -191,8 +195,8 @@ def measure(
     return rows, [row for group in measured.values() for row in group]
 
 
-def show(rows: Sequence[Row], measured: Sequence[Mapping[str, Any]]) -> None:
-    """Prints the rows as a table, and what has to be known of them."""
+def show(rows: Sequence[Row], measured: Sequence[Mapping[str, Any]], machine: Machine) -> None:
+    """Prints the rows as a table, the machine, and what has to be known of them."""
     table = Table(title="Clients trained per second, ratio: ours / theirs, of medians")
     for name in ("work", "cohort", "peer", "its cohort", "ours", "theirs", "ratio", "of a turn", "to reach"):
         table.add_column(name, justify="left" if name in ("work", "peer") else "right", no_wrap=True)
@@ -212,6 +216,13 @@ def show(rows: Sequence[Row], measured: Sequence[Mapping[str, Any]]) -> None:
         )
     console = Console(highlight=False, width=max(Console().width, 110))
     console.print(table)
+    console.print(f"{escape(machine.processor)}, {machine.cores} cores; {escape(machine.libraries)}.")
+    for name in dict.fromkeys(row["work"] for row in measured):
+        rates = [row["products"] / 1e9 for row in measured if row["work"] == name]
+        console.print(
+            f"Matrix products beside {name}: {statistics.median(rates):,.0f} GFLOP/s "
+            f"({min(rates):,.0f} to {max(rates):,.0f})."
+        )
     for cohort in sorted({row["cohort"] for row in measured if row["work"] == COUNTED}):
         shares = [row["share"] for row in measured if (row["work"], row["cohort"]) == (COUNTED, cohort)]
         aim = f", to reach {SHARE:.0%}" if cohort == COHORTS[-1] else ""
@@ -239,6 +250,7 @@ def main(
     flower_rounds: Annotated[int, typer.Option(min=1, help="Rounds of Flower that are timed.")] = 3,
     workers: Annotated[int, typer.Option(min=1, help="Processes that train; one a core.")] = CORES,
     file: Annotated[Path | None, typer.Option("--json", help="Where the figures go as JSON.")] = None,
+    table: Annotated[Path | None, typer.Option("--append", help="A Markdown file with the table.")] = None,
 ) -> None:
     """Measures training beside the peers; ends with exit code 1 where a target is missed or a peer failed."""
     for given, known, hint in ((peer, PEERS, "--peer"), (work, WORKS, "--work")):
@@ -252,10 +264,20 @@ def main(
             PEERS[name].check(peers, bench)
     except PeerError as error:
         raise typer.BadParameter(str(error), param_hint="--peers, --bench") from error
+    if table is not None and turns < LEAST_TURNS:
+        raise typer.BadParameter(
+            f"the table has medians of at least {LEAST_TURNS} turns.", param_hint="--turns"
+        )
+    if table is not None and (not table.is_file() or MARK not in table.read_text(encoding="utf-8")):
+        raise typer.BadParameter(f"{table} is no file with the line {MARK!r}.", param_hint="--append")
+    libraries = [module for name in setting.peers for module in PEERS[name].modules]
+    machine = Machine.of(workers, versions_in(peers, ["torch", *libraries]))
     rows, measured = measure(work or list(WORKS), cohort or COHORTS, setting)
-    show(rows, measured)
+    show(rows, measured, machine)
+    if table is not None:
+        append(table, lines(rows, measured, machine, {name: peer.title for name, peer in PEERS.items()}))
     if file is not None:
-        head = {"schema": 1, "cores": os.cpu_count(), "turns": turns}
+        head = {"schema": 2, "machine": asdict(machine), "turns": turns}
         document = {**head, "rows": [row.to_json() for row in rows], "ours": measured}
         file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     if less := [f"{row.work} beside {PEERS[row.peer].title}" for row in rows if not row.reached]:

@@ -14,7 +14,9 @@ from warm import write_command
 
 from benchmarks import peers
 from benchmarks.against_peers import Row, main
+from benchmarks.machine import processor, versions_in
 from benchmarks.peers import PEERS, Measurement, PeerError, run
+from benchmarks.speed_table import MARK
 
 FINE = 'import json, sys\nprint("noise")\nprint(json.dumps({"clients_per_s": 50.0, "asked": sys.argv[1:]}))\n'
 BROKEN = 'import sys\nsys.exit("the peer fell over")\n'
@@ -129,17 +131,43 @@ def test_all_take_turns_and_errors_of_a_peer_are_shown(
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))  # of our own process
     (bench / "bench_flower.py").write_text(BROKEN)
     file = tmp_path / "figures.json"
-    small = ("--work", "lr", "--cohort", 10, "--turns", 2, "--rounds", 1, "--warmup", 1, "--workers", 1)
-    code, said = command("--peers", python, "--bench", bench, *small, "--json", file, "--flower-cohort", 5)
+    small = ("--work", "lr", "--cohort", 10, "--turns", 3, "--rounds", 1, "--warmup", 1, "--workers", 1)
+    table = tmp_path / "speed.md"
+    table.write_text(f"| machine | |\n|---|---|\n{MARK}\nThe end.\n")
+    beside = ("--flower-cohort", 5, "--append", table)
+    code, said = command("--peers", python, "--bench", bench, *small, "--json", file, *beside)
     assert code == 1
     assert "the peer fell over" in said
     assert "Flower on Ray had 5" in said
     document = json.loads(file.read_text())
     first, second = document["rows"]
-    assert (first["peer"], first["theirs"], first["errors"]) == ("pfl", [50.0] * 2, [])
+    assert (first["peer"], first["theirs"], first["errors"]) == ("pfl", [50.0] * 3, [])
     assert first["ours"] == [own["clients_per_second"] for own in document["ours"]]
-    assert first["ratio"] == pytest.approx(sum(first["ours"]) / 2 / 50.0)
-    assert (second["peer"], second["theirs"], second["peer_cohort"]) == ("flower", [None] * 2, 5)
-    assert ["the peer fell over" in error for error in second["errors"]] == [True, True]
+    assert first["ratio"] == pytest.approx(sorted(first["ours"])[1] / 50.0)
+    assert (second["peer"], second["theirs"], second["peer_cohort"]) == ("flower", [None] * 3, 5)
+    assert ["the peer fell over" in error for error in second["errors"]] == [True] * 3
     turns = [line.rsplit(", ", 1)[1] for line in said.splitlines() if line.startswith("turn ")]
-    assert turns == ["ours", "pfl", "flower", "flower", "pfl", "ours"]
+    assert turns == ["ours", "pfl", "flower", "flower", "pfl", "ours", "ours", "pfl", "flower"]
+    assert f"{processor()}, 1 cores; python" in said
+    assert "Matrix products beside lr: " in said
+    added = table.read_text().splitlines()
+    assert len(added) == 5  # a peer that always failed has no row
+    assert (
+        f"| lr, 10 | {sorted(first['ours'])[1]:,.0f} | pfl-research, 10 | {first['ratio']:,.3g} (" in added[2]
+    )
+    assert added[3:] == [MARK, "The end."]
+
+
+def test_a_table_needs_three_turns_and_a_mark(python: Path, bench: Path, tmp_path: Path) -> None:
+    table = tmp_path / "speed.md"
+    table.write_text(f"{MARK}\n")
+    given = ("--peers", python, "--bench", bench, "--append", table)
+    code, said = command(*given, "--turns", 2)
+    assert (code, "at least 3 turns" in said) == (2, True)
+    table.write_text("No mark.\n")
+    code, said = command(*given)
+    assert (code, "no file with the line" in said) == (2, True)
+
+
+def test_versions_are_those_of_the_other_interpreter() -> None:
+    assert versions_in(Path(sys.executable), ["pytest", "no-such-package"]) == {"pytest": pytest.__version__}
