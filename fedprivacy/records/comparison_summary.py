@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from fedprivacy.io.percentages import percent
 from fedprivacy.mechanisms.registry import title
 from fedprivacy.records.seed_statistics import Difference, difference
 
@@ -102,7 +103,7 @@ def _hopeless(unit: str, cells: Sequence[Cell]) -> str:
     clients = f" ({cells[0]['population']:,} clients)" if cells[0].get("population") else ""
     return (
         f"With unit {unit}{clients} no epsilon here gives a model that {better} than naming the most "
-        f"frequent class every time ({_percent(always)})."
+        f"frequent class every time ({percent(always)})."
     )
 
 
@@ -173,7 +174,7 @@ def _differences(
         if gap.undecided:
             uncertain = f"a {verb[:-1]} of {amount}, {uncertain}"
             verb, amount = "makes", "no difference that can be told"
-        against = f"{by}{_percent(gap.minus)} against {_percent(gap.mean)} {other}"
+        against = f"{by}{percent(gap.minus)} against {percent(gap.mean)} {other}"
         repeated = "" if verb == before else f"{verb} "
         costs.append(f"{repeated}{amount} at epsilon {e:g} ({against}; {uncertain})")
         before = verb
@@ -221,8 +222,4 @@ def _by(cell: Cell) -> str:
 
 
 def _reached(cell: Cell) -> str:
-    return _percent(cell["accuracy"]["mean"])
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return percent(cell["accuracy"]["mean"])

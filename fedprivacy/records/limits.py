@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from fedprivacy.io.percentages import percent
 from fedprivacy.records.seed_statistics import Difference, difference
 
 Cell = Mapping[str, Any]
@@ -58,14 +59,14 @@ def limiting(planned: Cell, ablations: Sequence[Cell]) -> str:
     half = measured.get("data-half")
     if half is not None and half.high is not None and half.high < 0:
         return (
-            f"The number of records limits this run: with half of them it reaches {_percent(half.mean)} "
-            f"instead of {_percent(half.minus)}. No other measured change helps. Try more clients."
+            f"The number of records limits this run: with half of them it reaches {percent(half.mean)} "
+            f"instead of {percent(half.minus)}. No other measured change helps. Try more clients."
         )
     free = measured.get("no-clipping")
     if free is not None and free.high is not None and free.high <= NEGLIGIBLE:
         return (
             f"The model or the data limit this run: without noise and clipping it reaches no more "
-            f"({_percent(free.mean)} instead of {_percent(free.minus)}). Try another model."
+            f"({percent(free.mean)} instead of {percent(free.minus)}). Try another model."
         )
     return (
         f"No single limit was measurable with {seeds} seeds. More seeds (compare.seeds) narrow the intervals."
@@ -88,13 +89,13 @@ def _sentence(name: str, gains: Mapping[str, Difference], planned: Cell, by_name
         by_name: The cells of the ablations.
     """
     gap, cell, certain = gains[name], by_name[name], _certain(gains)
-    reached = f"{_percent(gap.mean)} instead of {_percent(gap.minus)} ({_best_of(gains)}{gap.seeds} seeds)"
+    reached = f"{percent(gap.mean)} instead of {percent(gap.minus)} ({_best_of(gains)}{gap.seeds} seeds)"
     if name == "no-noise":
         private = {name: certain[name] for name in CHANGES if name in certain}
         advice = "Try more clients in a cohort or a larger epsilon."
         if private:
             best = max(private, key=lambda name: private[name].points)
-            change, reaches = CHANGES[best].format(**by_name[best]), _percent(private[best].mean)
+            change, reaches = CHANGES[best].format(**by_name[best]), percent(private[best].mean)
             chosen = _best_of([name for name in CHANGES if name in gains]).removesuffix(", ")
             advice = f"At this epsilon {change} reaches {reaches}{chosen and f' ({chosen})'}."
         return f"Noise limits this run: without it {reached}. {advice}"
@@ -111,7 +112,7 @@ def _sentence(name: str, gains: Mapping[str, Difference], planned: Cell, by_name
     if name == "no-clipping":
         advice = "Try a larger privacy.clipping_norm."
         if "norm-double" in certain:
-            norm, reaches = by_name["norm-double"]["clipping_norm"], _percent(certain["norm-double"].mean)
+            norm, reaches = by_name["norm-double"]["clipping_norm"], percent(certain["norm-double"].mean)
             advice = f"Try privacy.clipping_norm = {norm:g}: {reaches} at equal epsilon."
         beside = " without noise" if "no-noise" in by_name else ""
         return f"Clipping limits this run: unclipped it reaches {reached}{beside}. {advice}"
@@ -130,7 +131,3 @@ def _certain(gains: Mapping[str, Difference]) -> dict[str, Difference]:
 def _best_of(candidates: Collection[str]) -> str:
     """States that a figure is the largest of several, which were compared on the same runs."""
     return f"best of {len(candidates)}, " if len(candidates) > 1 else ""
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"

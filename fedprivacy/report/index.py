@@ -18,6 +18,7 @@ from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.escape import printable
+from fedprivacy.io.percentages import percent
 from fedprivacy.io.regular_file import open_regular
 from fedprivacy.report import environment, words
 from fedprivacy.report.page_names import OPERATOR, PUBLIC
@@ -113,7 +114,7 @@ def _row(row: Mapping[str, Any], page: str | None, operator: bool) -> IndexRow:
         Cell(row["unit"] or "-"),
         *(Cell(missing) if epsilon is None else Cell(printed(epsilon), epsilon) for epsilon in epsilons),
         Cell("-") if row["delta"] is None else Cell(f"{row['delta']:g}", row["delta"]),
-        Cell("-") if row["accuracy"] is None else Cell(f"{row['accuracy']:.3f}", row["accuracy"]),
+        Cell("-") if row["accuracy"] is None else Cell(percent(row["accuracy"]), row["accuracy"]),
         Cell(row["status"] or "-"),
         Cell(", ".join(row["tags"]) or "-"),
         *(_plain(row[key]) for key in (OPERATOR_HEAD if operator else ())),

@@ -26,7 +26,7 @@ UNCHARGED = (
     "covers a setting that is chosen by this table: outside of a simulation both would have to be charged."
 )
 UNMEASURED = (
-    "What limits this run was not measured. In a simulation, the option --limits of fedprivacy run trains "
+    "What limits this run was not measured. In a simulation, fedprivacy run --limits trains "
     "variants of it without noise, without clipping, with more rounds and with other clipping norms."
 )
 CLIPPED = (svg.THIRD, "", (0, (4, 1.5)))

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fedprivacy.io.percentages import percent
+
 INTERVAL = 0.2  # seconds between two changes of the line
 
 
@@ -74,5 +76,5 @@ def _label(event: Any) -> str:
         return ""
     if "accuracy" in event:
         accuracy = event["accuracy"]
-        return "rounds" if accuracy is None else f"rounds, accuracy {accuracy:.3f}"
+        return "rounds" if accuracy is None else f"rounds, accuracy {percent(accuracy)}"
     return str(event.get("name", ""))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from fedprivacy.documents.redaction import measured_on_clients, public
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import printed
+from fedprivacy.io.percentages import percent
 from scenarios.stored import tables
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ class Run(Result):
 
     def _lines(self) -> list[str]:
         accuracy = (self._public["final"] or {}).get("accuracy")
-        quality = "" if accuracy is None else f"accuracy {accuracy:.3f} after "
+        quality = "" if accuracy is None else f"accuracy {percent(accuracy)} after "
         rounds = len(self.document["rounds"])
         return [
             f"{quality}{rounds} round{'' if rounds == 1 else 's'}",

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedprivacy.io.console import Terminal
+from fedprivacy.io.percentages import percent
 from fedprivacy.io.waiting import beside_progress
 from scenarios.cli.brief import as_clause, shortened, show_brief
 from scenarios.cli.display_limits import lines_of_comparison, lines_of_run
@@ -58,7 +59,7 @@ def round_progress(rounds: int) -> Iterator[Callable[[Event], None]]:
 
         def on_round(event: Event) -> None:
             accuracy = event["accuracy"]
-            quality = "" if accuracy is None else f", accuracy {accuracy:.3f}"
+            quality = "" if accuracy is None else f", accuracy {percent(accuracy)}"
             progress.update(task, completed=event["round"] + 1, description=f"training{quality}")
 
         yield on_round
@@ -89,7 +90,7 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
 
     console, run = Terminal(soft_wrap=True), read_whole(RunDocument, document)
     final, rounds = run.final or Final(), len(run.rounds)
-    quality = f"accuracy {_number(final.accuracy)}, loss {_number(final.loss)}"
+    quality = f"accuracy {_finite(final.accuracy, percent)}, loss {_finite(final.loss, '{:.3f}'.format)}"
     plural = "" if rounds == 1 else "s"
     verdict = majority.of_run(run)
     text = f"{quality} after {rounds} round{plural}{f', {verdict}' if verdict else ''}"
@@ -138,8 +139,8 @@ def _of_clients(spent: PerClient, privacy: Privacy) -> str:
     )
 
 
-def _number(value: float | None) -> str:
-    return "not a finite number" if value is None else f"{value:.3f}"
+def _finite(value: float | None, text: Callable[[float], str]) -> str:
+    return "not a finite number" if value is None else text(value)
 
 
 def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
@@ -188,6 +189,7 @@ def _show_accuracies(comparison: CompareDocument, console: Terminal, plain: Term
 
 def _every_cell(comparison: CompareDocument, width: int) -> Table:
     from fedprivacy.mechanisms.registry import title
+    from fedprivacy.report import words
 
     then = ", " if width >= WIDE else ",\n"
     several = len(_units(comparison)) > 1
@@ -198,12 +200,12 @@ def _every_cell(comparison: CompareDocument, width: int) -> Table:
     table.add_column("rounds", justify="right", no_wrap=True)
     for cell in comparison.cells:
         accuracy = cell.accuracy
-        bounds = "one seed" if accuracy.low is None else f"{accuracy.low:.3f} - {accuracy.high:.3f}"
+        ends = accuracy.interval
         table.add_row(
             then.join(_named(cell, several)),
             "none" if cell.epsilon is None else f"{cell.epsilon:g}",
-            f"{accuracy.mean:.3f}",
-            bounds,
+            words.accuracy(accuracy.mean),
+            "one seed" if ends is None else words.share_interval(*ends),
             "-" if cell.noise is None else f"{title(str(cell.mechanism))}{then}{_short(cell.noise)}",
             str(cell.rounds),
         )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fedprivacy.io.percentages import percent
+
 if TYPE_CHECKING:
     from fedprivacy.documents.comparison import CompareDocument
     from fedprivacy.documents.run import RunDocument
@@ -22,5 +24,5 @@ def lines_of_comparison(comparison: CompareDocument) -> list[str]:
     from fedprivacy.report.limits import lines
 
     clipped = [cell.accuracy.mean for cell in comparison.baselines if cell.accuracy.mean is not None]
-    baseline = [f"Clipping alone, no noise: {100 * mean:.1f} %" for mean in clipped]
+    baseline = [f"Clipping alone, no noise: {percent(mean)}" for mean in clipped]
     return [*baseline, *lines(comparison.limiting, comparison.limits, comparison.planned)]

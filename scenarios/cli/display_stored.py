@@ -11,6 +11,7 @@ from rich.table import Table
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.console import Terminal
+from fedprivacy.io.percentages import percent
 from scenarios.stored.listing import OPERATOR_COLUMNS
 
 MOST_ROWS = 30
@@ -29,7 +30,7 @@ def show_list(document: Mapping[str, Any]) -> None:
         epsilons = "/".join("-" if bound is None else printed(bound) for bound in bounds)
         if row["guarantees"] != "whole":
             epsilons = row["guarantees"]
-        accuracy = "" if row["accuracy"] is None else f"{row['accuracy']:.3f}"
+        accuracy = "" if row["accuracy"] is None else percent(row["accuracy"])
         result = accuracy if row["status"] == "finished" else row["status"]
         unit = (row["unit"] or "").replace(", ", "/")
         delta = "" if row["delta"] is None else f"{row['delta']:g}"

@@ -11,6 +11,7 @@ from fedprivacy.documents.kinds import read_as
 from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.guarantees.statement import Guarantee, printed
 from fedprivacy.io.console import Terminal
+from fedprivacy.io.percentages import percent
 from fedprivacy.report import tune
 from fedprivacy.scenario.tune.grid import words_of
 from scenarios.cli.brief import cost_of, show_brief
@@ -43,7 +44,7 @@ def _show_brief(document: Mapping[str, Any], result: TuneDocument) -> None:
     choice = result.choice
     text = tune.summary(result).removesuffix(".")
     if choice.candidate is not None:
-        accuracy = "not shown" if choice.accuracy is None else f"{choice.accuracy:.3f}"
+        accuracy = "not shown" if choice.accuracy is None else percent(choice.accuracy)
         among = f"of {len(result.candidates):,} candidates, accuracy {accuracy}"
         text = f"chose {words_of(choice.settings)} {among}"
     naive = result.naive.guarantees

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from playwright.sync_api import Page, sync_playwright
 
 T = TypeVar("T")
+Media = Literal["screen", "print"]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 60.0  # seconds for one action
+NARROW = 600  # pixels: a window below that is a phone's
+HEIGHT = 100  # pixels of a window: less to draw at each press of a key, and no test depends on it
+# One thread draws a frame in a third of the time that several take to agree on it.
+ARGUMENTS = ("--no-sandbox", "--disable-threaded-compositing", "--disable-threaded-animation")
 
 
 class Browser:
@@ -28,12 +33,14 @@ class Browser:
         self.requests: list[str] = []
         self._submit(self._launch)
 
-    def open(
-        self, path: Path, width: int, *, dark: bool = False, media: str = "screen", height: int = 800
-    ) -> None:
-        """Loads a page at this width, below 600 pixels on a phone, and waits until it has loaded."""
+    def open(self, path: Path, width: int, *, dark: bool = False, media: Media = "screen") -> None:
+        """Loads a page at this width, below `NARROW` on a phone, and waits until it has loaded."""
         self.logged, self.requests = [], []
-        self._submit(lambda: self._open(path, {"width": width, "height": height}, dark, media))
+        self._submit(lambda: self._open(path, width, dark, media))
+
+    def resize(self, width: int, *, dark: bool = False, media: Media = "screen") -> None:
+        """Shows the page opened last at another width of the same window, in other colours or in print."""
+        self.do(lambda page: _set_look(page, width, dark, media))
 
     def do(self, action: Callable[[Page], T]) -> T:
         """The result of an action on the page, in the thread of Playwright."""
@@ -53,17 +60,14 @@ class Browser:
 
     def _launch(self) -> None:
         self._playwright = sync_playwright().start()
-        self._chromium = self._playwright.chromium.launch(
-            executable_path=self._program, args=["--no-sandbox"]
-        )
+        self._chromium = self._playwright.chromium.launch(executable_path=self._program, args=ARGUMENTS)
 
-    def _open(self, path: Path, viewport: Any, dark: bool, media: Any) -> None:
-        phone = viewport["width"] < 600
+    def _open(self, path: Path, width: int, dark: bool, media: Media) -> None:
+        phone = width < NARROW
         if phone not in self._windows:
             self._windows[phone] = self._window(phone)
         self._page = self._windows[phone]
-        self._page.set_viewport_size(viewport)
-        self._page.emulate_media(media=media, color_scheme="dark" if dark else "light")
+        _set_look(self._page, width, dark, media)
         self._page.goto(path.as_uri())
 
     def _window(self, phone: bool) -> Page:
@@ -76,3 +80,8 @@ class Browser:
     def _close(self) -> None:
         self._chromium.close()
         self._playwright.stop()
+
+
+def _set_look(page: Page, width: int, dark: bool, media: Media) -> None:
+    page.set_viewport_size({"width": width, "height": HEIGHT})
+    page.emulate_media(media=media, color_scheme="dark" if dark else "light")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chromium import Browser
+from chromium import NARROW, Browser, Media
 from playwright.sync_api import Page
 
 MEASURE = (Path(__file__).parent / "measure.js").read_text(encoding="utf-8")
@@ -19,7 +21,12 @@ class Look(NamedTuple):
 
     width: int
     dark: bool = False
-    media: str = "screen"
+    media: Media = "screen"
+
+    @property
+    def phone(self) -> bool:
+        """Whether it is a phone's window."""
+        return self.width < NARROW
 
 
 WIDE, PHONE, DARK = Look(1280), Look(390), Look(1280, dark=True)
@@ -33,6 +40,8 @@ def check_shown(
 ) -> None:
     """Checks that all of a page shows in each of these looks, and that it asks for nothing else.
 
+    Each window loads the page once. A print comes before the folds are opened: it shows what is folded.
+
     Args:
         browser: The browser.
         path: The page.
@@ -40,15 +49,19 @@ def check_shown(
         least: Pictures are wider and higher than so many pixels.
         pictures: Whether the page has any.
     """
-    for look in looks:
-        browser.open(path, look.width, dark=look.dark, media=look.media)
-        if look.media == "screen":
-            browser.evaluate(OPEN_ALL)  # a print shows what is folded
-        shown = browser.evaluate(MEASURE)
-        assert browser.logged == [], look
-        assert browser.requests == [path.as_uri()], look
-        check_measured(shown, look, least)
-        assert bool(shown["sizes"]) is pictures, look
+    ordered = sorted(looks, key=lambda look: (look.phone, look.media != "print"))
+    for _, of_window in groupby(ordered, key=lambda look: look.phone):
+        for loaded, look in enumerate(of_window):
+            (browser.resize if loaded else partial(browser.open, path))(
+                look.width, dark=look.dark, media=look.media
+            )
+            if look.media == "screen":
+                browser.evaluate(OPEN_ALL)
+            shown = browser.evaluate(MEASURE)
+            assert browser.logged == [], look
+            assert browser.requests == [path.as_uri()], look
+            check_measured(shown, look, least)
+            assert bool(shown["sizes"]) is pictures, look
 
 
 def check_measured(shown: dict[str, Any], look: Look, least: float = 50.0) -> None:

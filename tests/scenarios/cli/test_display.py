@@ -195,3 +195,6 @@ def test_all_accuracies_of_a_comparison_are_in_percent(capsys: pytest.CaptureFix
     assert "Clipping alone, no noise: 89.2 %" in shown
     assert "server.rounds at epsilon 0.25, central: 5: 80.0 %" in shown
     assert "0.8" not in shown
+    document["cells"][0]["accuracy"] = {"mean": 0.8317, "low": 0.8, "high": 0.8551}
+    show_comparison(document, verbose=True)
+    assert re.search(r"│ 83\.2 % +│ 80\.0 to 85\.5 % │", capsys.readouterr().out)

@@ -225,7 +225,7 @@ ROW = {
 def test_list_states_the_terms_of_an_epsilon_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     _, name, line, legend = shown(capsys, ROW)
     assert name == ROW["run"]
-    assert line.split() == ["distributed", "example/replace-one", "2.001/2.001/10.37", "1.5e-06", "0.500"]
+    assert line.split() == ["distributed", "example/replace-one", "2.001/2.001/10.37", "1.5e-06", "50.0", "%"]
     assert len(line) <= 80
     assert legend.endswith("-: no guarantee")
 
