@@ -61,7 +61,8 @@ class _Training(Section):
         "fedprivacy", description='What computes DP-SGD; "opacus" needs the extra fedprivacy[opacus].'
     )
     device: Literal["cpu", "cuda"] = Field(
-        "cpu", description='Where clients are trained; "cuda" needs a GPU, and privacy.unit = "client".'
+        "cpu",
+        description='Where clients are trained; "cuda" (never run yet) needs a GPU and the unit "client".',
     )
 
 
