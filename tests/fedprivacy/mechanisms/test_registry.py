@@ -16,6 +16,7 @@ from scipy import stats
 
 from fedprivacy.mechanisms import bits, catalogue, categories, central, coins, local, registry
 from fedprivacy.mechanisms.registry import HEURISTICS, REGISTRY, title
+from fedprivacy.plan import from_scenario
 
 ROOT = Path(__file__).parents[3]
 
@@ -39,7 +40,7 @@ def test_titles_are_told_apart_and_an_unknown_name_stays_as_it_is() -> None:
     assert title("no-such-mechanism") == "no-such-mechanism"
 
 
-@pytest.mark.parametrize("module", [bits, categories, central, coins, local, registry])
+@pytest.mark.parametrize("module", [bits, categories, central, coins, from_scenario, local, registry])
 def test_the_examples_of_the_docstrings_hold(module) -> None:
     found = doctest.testmod(module)
     assert found.attempted > 0
