@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.central import Settings
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.options import AdaptiveOptions
 
 LEAST, MOST = 1e-9, 1e9  # the norms that scenarios have
 
@@ -47,6 +49,35 @@ class AdaptiveGaussian(Gaussian):
                 f"adaptive clipping: quantile {self.quantile}, learning rate {self.learning_rate} and count "
                 f"noise {self.count_noise}: the first must lie between 0 and 1, the others be above 0."
             )
+
+    @classmethod
+    def of_scenario(cls, settings: Settings) -> Self:
+        """As `CentralMechanism` has it; the noise of the count is a twentieth of the mean cohort."""
+        options = settings.options(AdaptiveOptions)
+        assert options.clipping_quantile is not None
+        return cls(
+            settings.clipping_norm,
+            settings.noise_multiplier,
+            options.clipping_quantile,
+            0.2 if options.clipping_learning_rate is None else options.clipping_learning_rate,
+            options.clipping_count_noise or settings.expected_cohort / 20,  # Andrew et al. 2021
+        )
+
+    def settled(self, settings: Settings) -> Self:
+        """The mechanism, after checking that its noise leaves room for the count.
+
+        The default noise of the count is at least z. Then there is always room, and updates get at most
+        2/sqrt(3) z. The joint noise multiplier z does not depend on it.
+        """
+        given = settings.options(AdaptiveOptions).clipping_count_noise is not None
+        noise = self.count_noise if given else max(self.count_noise, self.noise_multiplier)
+        mechanism = replace(self, count_noise=noise)
+        _ = mechanism.update_noise
+        return mechanism
+
+    def scaled(self, share: float) -> Self:
+        """As `CentralMechanism` has it."""
+        return replace(super().scaled(share), count_noise=self.count_noise * share)
 
     @property
     def update_noise(self) -> float:

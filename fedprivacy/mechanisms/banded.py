@@ -8,14 +8,16 @@ client answers at most once in as many rounds as there are bands.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.central import Settings
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.options import BandedOptions
 from fedprivacy.mechanisms.strategy_matrix import Strategy, best_strategy, workload
 from fedprivacy.randomness.streams import Streams
 
@@ -55,6 +57,14 @@ class BandedGaussian(Gaussian):
                 "first two must be at least 1, the last from 0 to below 1."
             )
 
+    @classmethod
+    def of_scenario(cls, settings: Settings) -> Self:
+        """As `CentralMechanism` has it."""
+        bands = settings.options(BandedOptions).bands
+        assert bands is not None
+        norm, noise = settings.clipping_norm, settings.noise_multiplier
+        return cls(norm, noise, bands, settings.rounds, settings.momentum)
+
     @property
     def strategy(self) -> Strategy:
         """C, which is found once for equal bands, rounds and momentum."""
@@ -73,6 +83,15 @@ class BandedGaussian(Gaussian):
             InputError: always; see `CorrelatedNoise`.
         """
         raise InputError("noise that is correlated over rounds is not drawn for a round by itself.")
+
+    def correlated(self, dimension: int) -> CorrelatedNoise:
+        """As `CentralMechanism` has it."""
+        return CorrelatedNoise(self, dimension)
+
+    @property
+    def gaussian_deviation(self) -> None:
+        """As `CentralMechanism` has it: no single round determines the amount."""
+        return None
 
     def error(self, dimension: int) -> float:
         """Mean squared error of the noise in the model, at learning rate 1, per coordinate, in units of C^2.

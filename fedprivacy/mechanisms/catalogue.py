@@ -7,10 +7,9 @@ from typing import ClassVar, cast
 
 from dp_accounting import dp_event as dp
 
-from fedprivacy.mechanisms.encoded import EncodedStudent
-from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.mechanisms.local import LocalMechanism
-from fedprivacy.mechanisms.registry import family, mechanism_class
+from fedprivacy.mechanisms.central import CENTRAL, CentralMechanism
+from fedprivacy.mechanisms.local import LOCAL, LocalMechanism
+from fedprivacy.mechanisms.registry import mechanism_class
 
 
 @dataclass(frozen=True)
@@ -26,10 +25,8 @@ class ClipOnly:
         return dp.NonPrivateDpEvent()
 
 
-# The server adds Gaussian noise, or on encoded updates Student t.
-Central = Gaussian | EncodedStudent
-Mechanism = LocalMechanism | EncodedStudent | ClipOnly
+Mechanism = LocalMechanism | CentralMechanism | ClipOnly
 MECHANISMS: dict[str, type[Mechanism]] = {
-    name: cast(type[Mechanism], mechanism_class(name)) for name in family("local update", "central update")
+    name: cast(type[Mechanism], mechanism_class(name)) for name in dict.fromkeys((*LOCAL, *CENTRAL))
 }
 MECHANISMS[ClipOnly.name] = ClipOnly

@@ -14,6 +14,7 @@ from typing import Any
 from fedprivacy.errors import InputError, Problem
 from fedprivacy.io.rule_table import Entry, First, Rule, broken_rules, exceeds, holds
 from fedprivacy.io.toml_text import literal
+from fedprivacy.mechanisms.central import SERVER_ONLY
 from fedprivacy.mechanisms.local import LOCAL
 
 # Mechanisms of pure epsilon-DP on single messages; a new local mechanism is one until a test says otherwise.
@@ -218,9 +219,9 @@ CAP_IS_ENFORCED_BY_CLIENTS = Rule[Terms](
     lambda t: f"has no effect under trust {literal(t.trust)}",
     "Leave it out.",
 )
-STUDENT_NOISE_IS_OF_SERVER = Rule[Terms](
+NOISE_OF_SUMS_IS_OF_SERVER = Rule[Terms](
     "mechanism",
-    {"trust": ("none", "local"), "mechanism": "student-t"},
+    {"trust": ("none", "local"), "mechanism": SERVER_ONLY},
     'is the noise of a server, which is for trust "central" alone',
     'Use mechanism = "gaussian", or trust = "central".',
 )
@@ -344,7 +345,7 @@ RULES: tuple[Entry[Terms], ...] = (
     PURE_NOISE_IS_OF_MESSAGES,
     NOISE_OF_STEPS_IS_GAUSSIAN,
     NOISE_OF_STEPS_HAS_NO_SUM,
-    STUDENT_NOISE_IS_OF_SERVER,
+    NOISE_OF_SUMS_IS_OF_SERVER,
     ADAPTIVE_CLIPPING_IS_OF_SERVER,
     ADAPTIVE_CLIPPING_IS_OF_CLIENTS,
     ENCODING_IS_OF_CLIENTS,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from dp_accounting import dp_event as dp
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from fedprivacy.accounting.encoded_updates import LEAST_DEGREES, MOST_DEGREES, EncodedStudentDpEvent
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.central import CentralMechanism, Settings
 from fedprivacy.mechanisms.encoding import Encoder
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.options import EncodingOptions, StudentOptions
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,11 @@ class EncodedGaussian(Gaussian):
         super().__post_init__()
         _ = self.encoder  # made now, so that an impossible encoding is refused before any message
 
+    @classmethod
+    def of_scenario(cls, settings: Settings) -> Self:
+        """As `CentralMechanism` has it."""
+        return cls(settings.clipping_norm, settings.noise_multiplier, *_code(settings))
+
     @cached_property
     def encoder(self) -> Encoder:
         """Encodes a clipped update before the noise is added."""
@@ -56,7 +63,7 @@ class EncodedGaussian(Gaussian):
 
 
 @dataclass(frozen=True)
-class EncodedStudent:
+class EncodedStudent(CentralMechanism):
     """Independent Student t noise in each coordinate of a sum of updates that were clipped and encoded.
 
     Its cost depends on the coordinates in which two codes differ and on the differences, which are few cases
@@ -98,6 +105,20 @@ class EncodedStudent:
         if not self.encoder.ternary:
             raise InputError(f'{self.name} needs encoding "signs" or "top-k", not {self.encoding!r}.')
 
+    @classmethod
+    def of_scenario(cls, settings: Settings) -> Self:
+        """As `CentralMechanism` has it."""
+        degrees = settings.options(StudentOptions).degrees
+        encoding, coordinates, dimension, _ = _code(settings)
+        return cls(
+            settings.clipping_norm,
+            settings.noise_multiplier,
+            9.0 if degrees is None else degrees,  # of Nasr et al. 2020
+            encoding,
+            coordinates,
+            dimension,
+        )
+
     @cached_property
     def encoder(self) -> Encoder:
         """Encodes a clipped update before the noise is added."""
@@ -137,9 +158,17 @@ class EncodedStudent:
         """The event of one release, as the accountant reads it."""
         return EncodedStudentDpEvent(self.noise_multiplier, self.degrees, self.coordinates, self.dimension)
 
-    def with_noise(self, noise_multiplier: float) -> EncodedStudent:
-        """The same mechanism at another noise multiplier."""
-        return replace(self, noise_multiplier=noise_multiplier)
+
+def _code(settings: Settings) -> tuple[str, int, int, int]:
+    """The encoding of a scenario: its kind, coordinates, dimension and levels."""
+    options, dimension = settings.options(EncodingOptions), settings.dimension()
+    kind, coordinates, levels = str(options.encoding), dimension, 0
+    if kind == "top-k":
+        share = 0.05 if options.encoding_share is None else options.encoding_share
+        coordinates = max(1, round(share * dimension))
+    if kind == "levels":
+        levels = options.encoding_levels or 2
+    return kind, coordinates, dimension, levels
 
 
 def _words(encoder: Encoder) -> str:

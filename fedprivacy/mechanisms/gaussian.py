@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from fedprivacy.accounting import calibration
 from fedprivacy.accounting.events import MAX_NOISE
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.central import CentralMechanism, Settings
 from fedprivacy.mechanisms.ranges import check_adjacency
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(CentralMechanism):
     """Adds N(0, (noise_multiplier * clipping_norm)^2) to every coordinate.
 
     The same object draws the noise and states the event that the accountant reads.
@@ -57,6 +58,11 @@ class Gaussian:
         return cls(clipping_norm, 1.0)
 
     @classmethod
+    def of_scenario(cls, settings: Settings) -> Self:
+        """As `CentralMechanism` has it."""
+        return cls(settings.clipping_norm, settings.noise_multiplier)
+
+    @classmethod
     def calibrated(cls, epsilon: float, delta: float, adjacency: str, clipping_norm: float = 1.0) -> Gaussian:
         """The least noise for one release at (epsilon, delta): analytic (Balle and Wang 2018).
 
@@ -85,6 +91,11 @@ class Gaussian:
     def standard_deviation(self) -> float:
         """The standard deviation of one draw, in the units of the update."""
         return self.noise_multiplier * self.clipping_norm
+
+    @property
+    def gaussian_deviation(self) -> float | None:
+        """As `CentralMechanism` has it."""
+        return self.standard_deviation
 
     def randomise(self, update: NDArray[np.float64], stream: np.random.Generator) -> NDArray[np.float64]:
         """One client's message, float64, shape (dimension,); see `draw`."""
@@ -151,10 +162,6 @@ class Gaussian:
             InputError: The adjacency is none of the three.
         """
         return self.mu(adjacency) ** 2 / 2
-
-    def with_noise(self, noise_multiplier: float) -> Self:
-        """The same mechanism at another noise multiplier."""
-        return replace(self, noise_multiplier=noise_multiplier)
 
 
 def _sensitivity(adjacency: str) -> float:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dp_accounting import dp_event as dp
     from numpy.typing import NDArray
 
-LOCAL = family("local update")  # of equal errors the first is chosen
+LOCAL = family("update", "local update")  # of equal errors the first is chosen
 
 
 @runtime_checkable  # a stored plan's mechanism is checked against its annotation

@@ -1,10 +1,13 @@
 """Every mechanism by name. Each entry has a claim in `tests/fedprivacy/mechanisms/claims`.
 
-A new one is a frozen dataclass with a name and a title, its draw, its event and its error formula, in a
-file of this room; a line in `REGISTRY`; and its entry among the claims, without which the tests fail. What
-plans read back (`catalogue`), what clients may do to updates (`local`) and to categories (`categories`), and
-the keys of scenarios for these follow. A mechanism of the server or of another input also needs its key and
-the code that chooses it, in `plan/from_scenario.py` or `statistics/plan.py`.
+A new one is a frozen dataclass with a name and a title in a file of this room; a line in `REGISTRY`; and its
+entry among the claims, without which the tests fail. That is all for a mechanism of a client's update
+(`local.LocalMechanism`), of the server's sum of updates (`central.CentralMechanism`) and of categories
+(`frequency.FrequencyOracle`): the values and keys of scenarios, their messages and reference, plans and what
+they read back, calibration, the draw of a round, ledgers and reports follow. A mechanism of another input
+also needs its key and the code that chooses it, in `statistics/plan.py`. A mechanism that changes more than
+the noise of a sum needs more: `Plan` and the clients know adaptive clipping, the ledger noise that rounds
+share.
 
 Scenarios are read without the accountants, so this module imports no mechanism before it is needed.
 """
@@ -12,9 +15,9 @@ Scenarios are read without the accountants, so this module imports no mechanism 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import ClassVar, Literal, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, cast
 
-Family = Literal["local update", "central update", "category", "other"]
+Family = Literal["update", "local update", "central update", "category", "other"]
 
 
 class Mechanism(Protocol):
@@ -28,29 +31,57 @@ class Mechanism(Protocol):
         """The amount of noise, in words."""
 
 
+class Choice(NamedTuple):
+    """The keys of the section `privacy` that choose a mechanism of the server's sum.
+
+    Args:
+        mechanism: The value of the key `mechanism`; the mechanism's name if empty.
+        key: A key that has to be given too; none if empty.
+        options: The module below `fedprivacy.mechanisms` and the pydantic class of the mechanism's own keys,
+            which join the section; none if empty. Each reading of a scenario imports the module: one that
+            imports no accountant starts sooner.
+    """
+
+    mechanism: str = ""
+    key: str = ""
+    options: str = ""
+
+
 class Entry(NamedTuple):
     """A mechanism.
 
     Args:
-        family: Its input: a client's update (`LocalMechanism`); the server's sum of updates; a client's
-            category (`FrequencyOracle`); or another.
+        family: Its input: a client's update (`LocalMechanism`), the server's sum of updates
+            (`CentralMechanism`), or either ("update"); a client's category (`FrequencyOracle`); or another.
         place: The module below `fedprivacy.mechanisms` and the class.
+        choice: The keys that choose it, for a mechanism of the server's sum.
     """
 
     family: Family
     place: str
+    choice: Choice = Choice()
 
 
 # Name -> the mechanism. Of local mechanisms and of categories with equal errors the first is chosen.
 REGISTRY: dict[str, Entry] = {
-    "gaussian": Entry("local update", "gaussian:Gaussian"),
+    "gaussian": Entry("update", "gaussian:Gaussian"),
     "privunit": Entry("local update", "privunit:PrivUnitG"),
     "sqkr": Entry("local update", "sqkr:SQKR"),
     "sign-bits": Entry("local update", "signs:SignBits"),
-    "adaptive-gaussian": Entry("central update", "adaptive:AdaptiveGaussian"),
-    "banded-gaussian": Entry("central update", "banded:BandedGaussian"),
-    "encoded-gaussian": Entry("central update", "encoded:EncodedGaussian"),
-    "encoded-student-t": Entry("central update", "encoded:EncodedStudent"),
+    "adaptive-gaussian": Entry(
+        "central update",
+        "adaptive:AdaptiveGaussian",
+        Choice("gaussian", "clipping_quantile", "options:AdaptiveOptions"),
+    ),
+    "banded-gaussian": Entry(
+        "central update", "banded:BandedGaussian", Choice("gaussian", "bands", "options:BandedOptions")
+    ),
+    "encoded-gaussian": Entry(
+        "central update", "encoded:EncodedGaussian", Choice("gaussian", "encoding", "options:EncodingOptions")
+    ),
+    "encoded-student-t": Entry(
+        "central update", "encoded:EncodedStudent", Choice("student-t", options="options:StudentOptions")
+    ),
     "randomized-response": Entry("other", "bits:RandomizedResponse"),
     "k-ary-randomized-response": Entry("category", "kary:KaryRandomizedResponse"),
     "hadamard-response": Entry("category", "hadamard:HadamardResponse"),
@@ -81,12 +112,22 @@ def mechanism_class(name: str) -> type[Mechanism]:
     >>> mechanism_class("sqkr").title
     'SQKR'
     """
-    return _class(REGISTRY[name].place)
+    return cast(type[Mechanism], class_at(REGISTRY[name].place))
 
 
-def _class(place: str) -> type[Mechanism]:
+def class_at(place: str) -> type[Any]:
+    """Returns the class at a place of an entry."""
     module, _, kind = place.partition(":")
-    return cast(type[Mechanism], getattr(import_module(f"fedprivacy.mechanisms.{module}"), kind))
+    return cast(type[Any], getattr(import_module(f"fedprivacy.mechanisms.{module}"), kind))
+
+
+def name_in_scenarios(name: str) -> str:
+    """Returns the `privacy.mechanism` of a mechanism; a name that is not registered is returned unchanged.
+
+    >>> name_in_scenarios("banded-gaussian"), name_in_scenarios("sqkr")
+    ('gaussian', 'sqkr')
+    """
+    return (REGISTRY[name].choice.mechanism or name) if name in REGISTRY else name
 
 
 def title(name: str) -> str:
@@ -97,4 +138,4 @@ def title(name: str) -> str:
     """
     if name in REGISTRY:
         return mechanism_class(name).title
-    return _class(HEURISTICS[name]).title if name in HEURISTICS else name
+    return str(class_at(HEURISTICS[name]).title) if name in HEURISTICS else name

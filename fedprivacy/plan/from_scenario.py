@@ -8,22 +8,22 @@ smallest client) come as `Facts`, from the data or from the stored plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.errors import InputError
 from fedprivacy.io.tolerance import CLOSE
-from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
-from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.catalogue import ClipOnly, Mechanism
+from fedprivacy.mechanisms.central import CENTRAL, CENTRAL_NAMES, CentralMechanism, Settings, central_class
 from fedprivacy.mechanisms.combinations import publishes_one
-from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.local import LOCAL, local_class
 from fedprivacy.mechanisms.pure import PureMechanism
+from fedprivacy.mechanisms.registry import REGISTRY, name_in_scenarios
 from fedprivacy.models.by_name import flat_weights
 from fedprivacy.plan.mechanism_search import Candidate, best, calibrated, described
 from fedprivacy.plan.privacy_plan import Plan
@@ -39,8 +39,7 @@ from fedprivacy.sampling.cohorts import (
 )
 from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, Scenario
 from fedprivacy.scenario.data import FileData
-from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy
-from fedprivacy.scenario.sections import AdamServer, MomentumServer, Privacy, Server
+from fedprivacy.scenario.sections import AdamServer, MomentumServer, Server
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 
 
@@ -73,15 +72,16 @@ def plan_of(scenario: Scenario, model: ModelSpec | None = None) -> Plan:
         InputError: if no noise gives this epsilon.
     """
     privacy = scenario.privacy
-    plan = _without_noise(scenario, _facts(scenario, model))
+    facts = _facts(scenario, model)
+    plan = _without_noise(scenario, facts)
     if plan.unit == "example":
         check_sizes(plan, _people(scenario).partition.sizes)
     if privacy.epsilon is None:
-        return _with_room(plan, privacy)
+        return _settled(plan, scenario, facts)
     if privacy.mechanism == "auto":
         dimension = dimension_of(scenario, model)
         return best(calibrated(plan, privacy.epsilon, dimension, privacy.direction or "lifted"), dimension)
-    return _with_room(plan.calibrate(privacy.epsilon), privacy)
+    return _settled(plan.calibrate(privacy.epsilon), scenario, facts)
 
 
 def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
@@ -105,7 +105,7 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
     facts = Facts(population, lambda: dimension, lambda: stored.least_records or 1)
     plan = _without_noise(scenario, facts)
     if privacy.epsilon is None:
-        return _with_room(plan, privacy)
+        return _settled(plan, scenario, facts)
     if privacy.mechanism == "auto" and mechanism is not None and mechanism.name in LOCAL:
         chosen = local_class(mechanism.name).uncalibrated(
             privacy.clipping_norm, dimension, privacy.direction or "lifted"
@@ -126,7 +126,7 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
                 f"{noise} {stated:.6g} costs epsilon = {spent:.6g} in the whole run, and the scenario asks "
                 f"for privacy.epsilon = {privacy.epsilon:g}"
             )
-    return _with_room(plan, privacy)
+    return _settled(plan, scenario, facts)
 
 
 def _facts(scenario: Scenario, model: ModelSpec | None) -> Facts:
@@ -138,20 +138,11 @@ def _facts(scenario: Scenario, model: ModelSpec | None) -> Facts:
     )
 
 
-def _with_room(plan: Plan, privacy: Privacy) -> Plan:
-    """The plan, after checking that its noise leaves room for the count of adaptive clipping.
-
-    The default noise of the count is a twentieth of the mean cohort, as in Andrew et al. 2021, but at least
-    z. Then there is always room, and updates get at most 2/sqrt(3) z. The joint noise multiplier z does not
-    depend on it.
-    """
-    adaptive = plan.adaptive
-    if adaptive is None:
+def _settled(plan: Plan, scenario: Scenario, facts: Facts) -> Plan:
+    """The plan with what follows from its noise, after checking that the settings go with it."""
+    if not isinstance(plan.mechanism, CentralMechanism):
         return plan
-    if isinstance(privacy, CentralPrivacy) and privacy.clipping_count_noise is None:
-        adaptive = replace(adaptive, count_noise=max(adaptive.count_noise, adaptive.noise_multiplier))
-    _ = adaptive.update_noise
-    return replace(plan, mechanism=adaptive)
+    return replace(plan, mechanism=plan.mechanism.settled(_settings(scenario, facts)))
 
 
 def candidates_of(scenario: Scenario, model: ModelSpec | None = None) -> list[Candidate] | None:
@@ -238,26 +229,9 @@ def _mechanism(scenario: Scenario, facts: Facts) -> Mechanism | None:
     privacy = scenario.privacy
     if privacy.trust == "none":
         return None if privacy.clipping_norm is None else ClipOnly(privacy.clipping_norm)
-    if isinstance(privacy, CentralPrivacy) and privacy.clipping_quantile is not None:
-        expected = _sampler(scenario).expected_cohort(facts.population)
-        return AdaptiveGaussian(
-            privacy.clipping_norm,
-            privacy.noise_multiplier or 0.0,
-            privacy.clipping_quantile,
-            0.2 if privacy.clipping_learning_rate is None else privacy.clipping_learning_rate,
-            privacy.clipping_count_noise or expected / 20,  # see `_with_room`
-        )
-    if isinstance(privacy, CentralPrivacy) and privacy.bands is not None:
-        return BandedGaussian(
-            privacy.clipping_norm,
-            privacy.noise_multiplier or 0.0,
-            privacy.bands,
-            scenario.server.rounds,
-            _momentum(scenario.server),
-        )
-    if privacy.encoding is not None:
-        return _encoded(privacy, facts.dimension())
-    if privacy.mechanism in ("gaussian", "auto"):
+    if privacy.mechanism in CENTRAL_NAMES:
+        return central_mechanism(dict(privacy)).of_scenario(_settings(scenario, facts))
+    if privacy.mechanism == "auto":
         return Gaussian(privacy.clipping_norm, privacy.noise_multiplier or 0.0)
     kind = local_class(privacy.mechanism)
     # To know it takes the model, so only a mechanism that keeps the length of an update gets it.
@@ -265,25 +239,35 @@ def _mechanism(scenario: Scenario, facts: Facts) -> Mechanism | None:
     return kind.uncalibrated(privacy.clipping_norm, dimension, privacy.direction or "lifted")
 
 
+def central_mechanism(privacy: Mapping[str, Any]) -> type[CentralMechanism]:
+    """Returns the mechanism of the server's sum of a section `privacy`: the first whose key it has.
+
+    >>> central_mechanism({"mechanism": "gaussian", "bands": 8}).name
+    'banded-gaussian'
+    >>> central_mechanism({"mechanism": "gaussian"}).name
+    'gaussian'
+    """
+    named = [name for name in CENTRAL if name_in_scenarios(name) == privacy["mechanism"]]
+    keys = {name: REGISTRY[name].choice.key for name in named}
+    by_key = [name for name in named if privacy.get(keys[name]) is not None]
+    return central_class([*by_key, *(name for name in named if not keys[name])][0])
+
+
+def _settings(scenario: Scenario, facts: Facts) -> Settings:
+    return Settings(
+        privacy=dict(scenario.privacy),
+        rounds=scenario.server.rounds,
+        momentum=_momentum(scenario.server),
+        expected_cohort=_sampler(scenario).expected_cohort(facts.population),
+        dimension=facts.dimension,
+    )
+
+
 def _momentum(server: Server) -> float:
     """The server optimizer's momentum; for Adam beta1, as if its denominator were constant."""
     if isinstance(server, MomentumServer):
         return server.momentum
     return server.beta1 if isinstance(server, AdamServer) else 0.0
-
-
-def _encoded(privacy: CentralPrivacy | LocalPrivacy, dimension: int) -> EncodedGaussian | EncodedStudent:
-    kind, coordinates, levels = str(privacy.encoding), dimension, 0
-    if kind == "top-k":
-        share = 0.05 if privacy.encoding_share is None else privacy.encoding_share
-        coordinates = max(1, round(share * dimension))
-    if kind == "levels":
-        levels = privacy.encoding_levels or 2
-    norm, noise = privacy.clipping_norm, privacy.noise_multiplier or 0.0
-    if isinstance(privacy, CentralPrivacy) and privacy.mechanism == "student-t":
-        degrees = 9.0 if privacy.degrees is None else privacy.degrees  # of Nasr et al. 2020
-        return EncodedStudent(norm, noise, degrees, kind, coordinates, dimension)
-    return EncodedGaussian(norm, noise, kind, coordinates, dimension, levels)
 
 
 def _sampler(scenario: Scenario) -> Sampler:

@@ -22,13 +22,14 @@ from fedprivacy.errors import InputError
 from fedprivacy.io import side_process
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
-from fedprivacy.mechanisms.catalogue import MECHANISMS, Central, ClipOnly, Mechanism
+from fedprivacy.mechanisms.catalogue import MECHANISMS, ClipOnly, Mechanism
+from fedprivacy.mechanisms.central import CentralMechanism
 from fedprivacy.mechanisms.combinations import RULES, RULES_OF_WHOLE_PLANS, Terms, refuse_broken
-from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.encoding import Encoder
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.local import LocalMechanism
 from fedprivacy.mechanisms.pure import MAX_EPSILON, PureMechanism
+from fedprivacy.mechanisms.registry import name_in_scenarios
 from fedprivacy.sampling.batches import BATCHES, Batches
 from fedprivacy.sampling.cohorts import SAMPLERS, Sampler, SeparatedSampling
 
@@ -85,7 +86,7 @@ class Plan:
             sampling=sampler.name,
             cohort=getattr(sampler, "cohort", None),
             separation=sampler.separation if isinstance(sampler, SeparatedSampling) else None,
-            mechanism=_name_in_scenarios(mechanism),
+            mechanism=None if mechanism is None else name_in_scenarios(mechanism.name),
             noise_draw=self.noise_draw,
             max_participations=self.max_participations,
             batches=None if self.batches is None else self.batches.name,
@@ -114,8 +115,7 @@ class Plan:
     @property
     def encoder(self) -> Encoder | None:
         """The encoder of clients' clipped updates, or None."""
-        mechanism = self.mechanism
-        return mechanism.encoder if isinstance(mechanism, EncodedGaussian | EncodedStudent) else None
+        return self.mechanism.encoder if isinstance(self.mechanism, CentralMechanism) else None
 
     @property
     def adaptive(self) -> AdaptiveGaussian | None:
@@ -153,7 +153,7 @@ class Plan:
     @property
     def noise_multiplier(self) -> float | None:
         """z = noise standard deviation / C, or None without noise."""
-        return self.mechanism.noise_multiplier if isinstance(self.mechanism, Central) else None
+        return self.mechanism.noise_multiplier if isinstance(self.mechanism, CentralMechanism) else None
 
     @property
     def noise_words(self) -> str | None:
@@ -162,17 +162,16 @@ class Plan:
         return None if mechanism is None else mechanism.words
 
     @property
-    def central_noise(self) -> Central | None:
+    def central_noise(self) -> CentralMechanism | None:
         """The noise that the server adds, or None if it adds none."""
-        return self.mechanism if self.trust == "central" and isinstance(self.mechanism, Central) else None
+        mechanism = self.mechanism
+        return mechanism if self.trust == "central" and isinstance(mechanism, CentralMechanism) else None
 
     @property
     def randomiser(self) -> LocalMechanism | None:
         """The local mechanism of each client, or None."""
-        mechanism = self.mechanism
-        if self.trust != "local" or self.unit != "client" or isinstance(mechanism, ClipOnly | EncodedStudent):
-            return None
-        return mechanism
+        of_clients = self.trust == "local" and self.unit == "client"
+        return self.mechanism if of_clients and isinstance(self.mechanism, LocalMechanism) else None
 
     def sum_deviation(self, answered: int) -> float | None:
         """The standard deviation of the Gaussian noise in each coordinate of a round's sum.
@@ -184,10 +183,8 @@ class Plan:
             None where there is no such noise, or none of known size: it is in the steps, or not Gaussian, or
             correlated over rounds, where no single round determines the amount.
         """
-        if self.banded is not None:
-            return None
-        if isinstance(self.central_noise, Gaussian):
-            return self.central_noise.standard_deviation
+        if self.central_noise is not None:
+            return self.central_noise.gaussian_deviation
         if isinstance(self.randomiser, Gaussian):  # independent draws: variances add up
             return self.randomiser.standard_deviation * math.sqrt(answered)
         return None
@@ -285,15 +282,6 @@ class Plan:
             return cls(**values)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"not a privacy plan: {type(error).__name__}: {str(error)[:500]}") from error
-
-
-def _name_in_scenarios(mechanism: Mechanism | None) -> str | None:
-    """Returns the `privacy.mechanism` that a plan's mechanism has in scenarios."""
-    if isinstance(mechanism, Gaussian):
-        return Gaussian.name
-    if isinstance(mechanism, EncodedStudent):
-        return "student-t"
-    return None if mechanism is None else mechanism.name
 
 
 def _from_kinds(kinds: Mapping[str, Any], data: Any) -> Any:

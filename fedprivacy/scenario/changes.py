@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedprivacy.errors import KeyPath, Problem
+from fedprivacy.mechanisms.central import SERVER_ONLY, keys_by_name
+from fedprivacy.mechanisms.options import AdaptiveOptions, BandedOptions
 from fedprivacy.scenario.bounds import check_text
 from fedprivacy.scenario.data import KEYS_OF, foreign_keys
 from fedprivacy.scenario.findings import Override
@@ -24,7 +26,7 @@ from fedprivacy.scenario.rules.examples import OF_CLIENTS, OF_EXAMPLES
 
 Tables = dict[str, Any]
 # Keys about the noise on updates of clients, and not on gradients of records.
-OF_UPDATES = ("bands", "clipping_quantile", "clipping_learning_rate", "clipping_count_noise")
+OF_UPDATES = (*BandedOptions.model_fields, *AdaptiveOptions.model_fields)
 # Alternative keys for one quantity: setting one removes the other.
 _INSTEAD = {
     ("privacy", "epsilon"): ("privacy", "noise_multiplier"),
@@ -79,7 +81,7 @@ def _drop_what_is_of_other_privacy(tables: Tables, changes: Mapping[KeyPath, Any
     trust, unit, mechanism = (("privacy", key) in changes for key in ("trust", "unit", "mechanism"))
     of_records, local = privacy.get("unit") == "example", privacy.get("trust") == "local"
     # Mechanisms of servers, and not of clients; the others randomise single messages.
-    of_server = privacy.get("mechanism") == "student-t"
+    of_server = privacy.get("mechanism") in SERVER_ONLY
     stale: set[KeyPath] = set()
     if ((trust and local == of_server) or (unit and of_records)) and not mechanism:
         privacy.pop("mechanism", None)
@@ -90,8 +92,9 @@ def _drop_what_is_of_other_privacy(tables: Tables, changes: Mapping[KeyPath, Any
         stale |= {("privacy", key) for key in OF_UPDATES}
     if (unit and of_records) or (mechanism and local and privacy.get("mechanism") != "gaussian"):
         stale |= {("privacy", key) for key in ("encoding", *OPTIONS)}
-    if (trust or unit or mechanism) and privacy.get("mechanism") != "student-t":
-        stale.add(("privacy", "degrees"))
+    if trust or unit or mechanism:
+        name = privacy.get("mechanism")
+        stale |= {("privacy", key) for key, owner in keys_by_name().items() if owner != name}
     if (trust or unit or mechanism) and not has_direction(privacy):
         stale.add(("privacy", "direction"))
     if unit and of_records and privacy.get("noise_draw") == "sum":

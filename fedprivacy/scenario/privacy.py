@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
+from fedprivacy.mechanisms.central import CENTRAL_NAMES, all_options
 from fedprivacy.mechanisms.local import LOCAL
+from fedprivacy.mechanisms.options import EncodingOptions
 from fedprivacy.scenario.base import Section
 
 if TYPE_CHECKING:
     MechanismName = str
+    CentralMechanismName = str
+
+    class _Options(BaseModel):
+        pass
 else:
+    _Options = all_options()
     MechanismName = Literal[(*LOCAL, "auto")]
+    CentralMechanismName = Literal[CENTRAL_NAMES]
 
 Unit = Literal["client", "example"]
 LEAST_NORM = (
@@ -49,7 +57,7 @@ class NoPrivacy(_Privacy):
     )
 
 
-class _Noisy(_Privacy):
+class _Budget(_Privacy):
     clipping_norm: float = Field(
         ge=LEAST_NORM,
         le=10**9,
@@ -66,21 +74,10 @@ class _Noisy(_Privacy):
         le=10**7,
         description="The noise's standard deviation divided by clipping_norm, such as 4.0.",
     )
-    encoding: Literal["signs", "top-k", "levels"] | None = Field(
-        None,
-        description="What a client encodes its clipped update to before the noise: the signs of all "
-        "coordinates, or of the largest (top-k), or multiples of a step (levels).",
-    )
-    encoding_share: float | None = Field(
-        None, gt=0, le=1, description="For top-k: which part of the coordinates; without it 0.05."
-    )
-    encoding_levels: int | None = Field(
-        None,
-        ge=1,
-        le=1000,
-        description="For levels: in how many steps an update of norm clipping_norm that is the same in all "
-        "coordinates is told; without it 2.",
-    )
+
+
+class _Noisy(EncodingOptions, _Budget):
+    """Noise and its budget; the options of encodings follow the keys of the budget."""
 
 
 class LocalPrivacy(_Noisy):
@@ -105,39 +102,13 @@ class LocalPrivacy(_Noisy):
     )
 
 
-class CentralPrivacy(_Noisy):
-    """The server, which is trusted, adds noise once a round."""
-
+class _Central(_Noisy):
     max_participations: ClassVar[None] = None
     noise_draw: ClassVar[None] = None
     direction: ClassVar[None] = None
     trust: Literal["central"]
-    mechanism: Literal["gaussian", "student-t"] = Field(
-        "gaussian", description="The noise that the server adds."
-    )
-    degrees: float | None = Field(
-        None, ge=3, le=1000, description="Degrees of freedom of student-t; without it 9."
-    )
-    bands: int | None = Field(
-        None,
-        ge=1,
-        le=10**4,
-        description="Noise that is correlated over so many rounds (banded matrix factorisation), such as 8.",
-    )
-    clipping_quantile: float | None = Field(
-        None,
-        gt=0,
-        lt=1,
-        description="Adaptive clipping: the part of the updates that is to be no longer than the clipping "
-        "norm, which follows it from clipping_norm on, such as 0.5.",
-    )
-    clipping_learning_rate: float | None = Field(
-        None, gt=0, le=10, description="How fast the clipping norm follows the quantile, such as 0.2."
-    )
-    clipping_count_noise: float | None = Field(
-        None,
-        gt=0,
-        le=10**9,
-        description="The standard deviation of the noise on how many updates are no longer than the clipping "
-        "norm; without it a twentieth of the mean cohort, or the noise multiplier where that is more.",
-    )
+    mechanism: CentralMechanismName = Field("gaussian", description="The noise that the server adds.")
+
+
+class CentralPrivacy(_Options, _Central):
+    """The server, which is trusted, adds noise once a round."""

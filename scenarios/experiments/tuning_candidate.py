@@ -13,8 +13,7 @@ from clients.app import make_app
 from clients.fleet import Fleet
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.ledger import Ledger
-from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
-from fedprivacy.mechanisms.catalogue import Central
+from fedprivacy.mechanisms.central import CentralMechanism
 from fedprivacy.models.by_name import evaluate, unflatten
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
@@ -144,10 +143,8 @@ class PublicSplit:
                 )
             sampler = replace(sampler, cohort=max(1, min(room, round(sampler.cohort * share))))
         mechanism = plan.mechanism
-        if isinstance(mechanism, Central):
-            mechanism = mechanism.with_noise(mechanism.noise_multiplier * share)
-        if isinstance(mechanism, AdaptiveGaussian):
-            mechanism = replace(mechanism, count_noise=mechanism.count_noise * share)
+        if isinstance(mechanism, CentralMechanism):
+            mechanism = mechanism.scaled(share)
         return replace(plan, population=self.people.partition.clients, sampler=sampler, mechanism=mechanism)
 
 

@@ -27,12 +27,9 @@ CORRELATED_RULES: tuple[Entry[Values], ...] = (
         ),
         Rule(
             "privacy.bands",
-            lambda v: (
-                v["privacy.bands"] is not None
-                and (v["privacy.encoding"] is not None or v["privacy.mechanism"] not in (None, "gaussian"))
-            ),
-            "correlates Gaussian noise on updates that are not encoded",
-            "Remove it, or privacy.encoding and mechanism.",
+            lambda v: v["privacy.bands"] is not None and v["privacy.encoding"] is not None,
+            "correlates noise on updates that are not encoded",
+            "Remove it, or privacy.encoding.",
         ),
         Rule(
             "privacy.bands",

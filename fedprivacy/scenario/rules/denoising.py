@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from fedprivacy.io.rule_table import Entry, First, Rule
 from fedprivacy.io.toml_text import literal
+from fedprivacy.mechanisms.central import SERVER_ONLY
 from fedprivacy.scenario.derived_values import Values
 
 
@@ -37,6 +38,11 @@ DENOISING_RULES: tuple[Entry[Values], ...] = (
                 "would know"
             ),
             'Use denoise = "none", or mechanism = "gaussian".',
+        ),
+        _rule(
+            lambda v: v["privacy.mechanism"] in SERVER_ONLY,
+            lambda v: f"knows Gaussian noise alone, not that of {literal(v['privacy.mechanism'])}",
+            'Use denoise = "none", or privacy.mechanism = "gaussian".',
         ),
     ),
 )

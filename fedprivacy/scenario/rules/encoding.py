@@ -48,13 +48,6 @@ ENCODING_RULES: tuple[Entry[Values], ...] = (
         ),
     ),
     Rule(
-        "privacy.degrees",
-        lambda v: v["privacy.trust"] == "central" and not _student(v) and v.given("privacy.degrees"),
-        'has no effect without mechanism = "student-t"',
-        'Remove it, or set mechanism = "student-t".',
-        shown=False,
-    ),
-    Rule(
         "privacy.mechanism",
         lambda v: (
             _student(v)
@@ -69,11 +62,5 @@ ENCODING_RULES: tuple[Entry[Values], ...] = (
         lambda v: _student(v) and v["sampling.name"] == "fixed",
         "no accountant supports it together with cohorts of fixed size",
         'Use sampling name = "poisson" or "all", or mechanism = "gaussian".',
-    ),
-    Rule(
-        "server.denoise",
-        lambda v: _student(v) and v["server.denoise"] not in (None, "none"),
-        "knows Gaussian noise alone, and this is Student t",
-        'Use denoise = "none", or privacy.mechanism = "gaussian".',
     ),
 )

@@ -18,6 +18,7 @@ from fedprivacy.scenario.rules.messages import MESSAGE_RULES
 from fedprivacy.scenario.rules.model import MODEL_RULES
 from fedprivacy.scenario.rules.on_nodes import NODE_RULES
 from fedprivacy.scenario.rules.rounds import ROUND_RULES
+from fedprivacy.scenario.rules.server_noise import SERVER_NOISE_RULES
 
 TRAINING_RULES: tuple[Entry[Values], ...] = (
     *DATA_RULES,
@@ -32,6 +33,7 @@ TRAINING_RULES: tuple[Entry[Values], ...] = (
     *CLIPPING_RULES,
     *CORRELATED_RULES,
     *ENCODING_RULES,
+    *SERVER_NOISE_RULES,
     *GROUP_RULES,
 )
 
