@@ -32,7 +32,7 @@ stop = threading.Event()
 def work():
     while not stop.is_set():
         np.random.default_rng(1).standard_normal((100, 100)) @ np.ones((100, 100))
-        time.sleep(0.002)
+        time.sleep(0.02)
 threads = [threading.Thread(target=work, daemon=True) for _ in range(2)]
 for thread in threads: thread.start()
 x = np.random.default_rng(1).standard_normal((400, 3))
