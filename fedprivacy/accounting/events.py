@@ -28,7 +28,6 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 
 from fedprivacy.accounting.encoded_updates import LEAST_DEGREES, MOST_DEGREES, EncodedStudentDpEvent
 from fedprivacy.accounting.integer_sums import (
-    LEAST_SHARE,
     MOST_SQUARED_NORM,
     DiscreteGaussianSumDpEvent,
     SkellamDpEvent,
@@ -313,7 +312,7 @@ _READ: dict[type[dp.DpEvent], dict[str, Read]] = {
     },
     SkellamDpEvent: {"variance": _zero_or(MIN_NOISE, MAX_VARIANCE), **_INTEGERS},
     DiscreteGaussianSumDpEvent: {
-        "variance": _zero_or(LEAST_SHARE, MAX_VARIANCE),
+        "variance": _zero_or(MIN_NOISE, MAX_VARIANCE),
         "shares": _whole(1, MAX_COUNT),
         **_INTEGERS,
     },

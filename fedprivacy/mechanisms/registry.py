@@ -14,7 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import ClassVar, Literal, NamedTuple, Protocol, cast
 
-Family = Literal["local update", "central update", "category", "other"]
+Family = Literal["local update", "central update", "shared update", "category", "other"]
 
 
 class Mechanism(Protocol):
@@ -32,8 +32,8 @@ class Entry(NamedTuple):
     """A mechanism.
 
     Args:
-        family: Its input: a client's update (`LocalMechanism`); the server's sum of updates; a client's
-            category (`FrequencyOracle`); or another.
+        family: Its input: a client's update (`LocalMechanism`); the server's sum of updates; updates of
+            clients that share the noise (`NoiseShares`); a client's category (`FrequencyOracle`); or another.
         place: The module below `fedprivacy.mechanisms` and the class.
     """
 
@@ -51,6 +51,8 @@ REGISTRY: dict[str, Entry] = {
     "banded-gaussian": Entry("central update", "banded:BandedGaussian"),
     "encoded-gaussian": Entry("central update", "encoded:EncodedGaussian"),
     "encoded-student-t": Entry("central update", "encoded:EncodedStudent"),
+    "skellam": Entry("shared update", "skellam:Skellam"),
+    "discrete-gaussian": Entry("shared update", "discrete_gaussian:DiscreteGaussian"),
     "randomized-response": Entry("other", "bits:RandomizedResponse"),
     "k-ary-randomized-response": Entry("category", "kary:KaryRandomizedResponse"),
     "hadamard-response": Entry("category", "hadamard:HadamardResponse"),
