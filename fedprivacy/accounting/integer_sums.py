@@ -16,13 +16,13 @@ Gaussian of parameter n sigma^2 by a factor of e^(t/2) at most, either way, with
 
     t = 10 (sum over k < n of e^(-2 pi^2 sigma^2 k/(k + 1)))
 
-(Kairouz, Liu and Steinke 2021, Corollary 12). One discrete Gaussian costs what a Gaussian does: a D2^2/(2 n
+(Kairouz, Liu and Steinke 2021). One discrete Gaussian costs what a Gaussian does: a D2^2/(2 n
 sigma^2). So the divergence of order a is at most the smaller of
 
     a D2^2/(2 n sigma^2) + d (t/2) (2a - 1)/(a - 1)
     a/2 (D2^2/(n sigma^2) + 2 t D1/(sqrt(n) sigma) + t^2 d)
 
-The first puts the factor into both masses. The second is there Proposition 14: coordinate by coordinate the
+The first puts the factor into both masses. The second is theirs: coordinate by coordinate the
 factor is (t/2)-DP, hence (t/2)^2/2-concentrated, and roots of concentrated costs add up.
 """
 
@@ -37,7 +37,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.errors import UnsupportedEvent
 
-MOST_SQUARED_NORM = 2**62
+MOST_SQUARED_NORM = 2**63
 LEAST_SHARE = 0.25  # sigma^2 of a discrete Gaussian whose sum has a bound
 
 

@@ -37,5 +37,5 @@ class DiscreteGaussian(NoiseShares):
         return DiscreteGaussianSumDpEvent(self.share_variance, shares, self.squared_norm, self.padded)
 
     def log_moment(self, t: float, shares: int) -> float:
-        """As `NoiseShares` has it (Canonne, Kamath and Steinke 2020, Lemma 19)."""
+        """As `NoiseShares` has it (Canonne, Kamath and Steinke 2020)."""
         return shares * self.share_variance * t**2 / 2

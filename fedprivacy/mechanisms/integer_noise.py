@@ -104,7 +104,7 @@ class DiscreteGaussian(LogConcave):
 
 
 def skellam(variance: float, size: int, stream: np.random.Generator) -> Integers:
-    """Draws Skellam noise: the difference of two Poisson variables of mean variance/2; int64, shape (size,).
+    """Draws Skellam noise, the difference of two Poisson variables; int64, shape (size,).
 
     Args:
         variance: Of a draw; 0 draws zeros.
@@ -131,12 +131,12 @@ def discrete_gaussian(variance: float, size: int, stream: np.random.Generator) -
     Raises:
         InputError: sigma^2 is neither 0 nor in range.
     """
-    return DiscreteGaussian(variance).draw(size, stream) if variance else np.zeros(size, dtype=np.int64)
+    return _discrete_gaussian(variance).draw(size, stream) if variance else np.zeros(size, dtype=np.int64)
 
 
-@lru_cache(maxsize=8)  # with its table
-def _poisson(mean: float) -> Poisson:
-    return Poisson(mean)
+# Laws with their tables, which every client draws from.
+_poisson = lru_cache(maxsize=8)(Poisson)
+_discrete_gaussian = lru_cache(maxsize=8)(DiscreteGaussian)
 
 
 def _check_range(name: str, value: float) -> None:

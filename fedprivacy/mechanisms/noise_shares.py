@@ -70,7 +70,7 @@ class NoiseShares(ABC):
         colluders: t, how many of the survivors may collude with the observer, below n_min.
 
     Raises:
-        InputError: A value is out of range, or the bits are too few or too many for these clients.
+        InputError: A value is out of range, or the bits are too few for these clients.
     """
 
     clipping_norm: float
@@ -102,11 +102,6 @@ class NoiseShares(ABC):
                 f"bits = {self.bits}: the rounding of {self.clients} clients alone fills the modulus. "
                 f"Use at least {least} bits."
             )
-        if self.scale * self.clipping_norm + 1 >= MOST:
-            raise InputError(
-                f"bits = {self.bits}: a client's integers would exceed 2^31 with {self.clients} clients. "
-                "Use fewer bits."
-            )
 
     @property
     def padded(self) -> int:
@@ -128,7 +123,8 @@ class NoiseShares(ABC):
         """s, by which a rotated update is multiplied before it is rounded."""
         signal = self.clients**2 / self.padded
         noise = self.noise_multiplier**2 * self.clients / self.honest
-        return math.sqrt(self._room / (signal + noise)) / self.clipping_norm
+        # Few clients and many coordinates leave more room than exact norms have.
+        return min(math.sqrt(self._room / (signal + noise)), MOST - 2) / self.clipping_norm
 
     @property
     def share_variance(self) -> float:

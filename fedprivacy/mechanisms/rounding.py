@@ -19,8 +19,7 @@ def largest_squared_norm(norm: float, dimension: int) -> int:
     """Returns L, the bound on the squared norm of a vector rounded at random, rounded down.
 
     L = min(norm + sqrt d, sqrt(norm^2 + d/4 + sqrt(2 ln(1/beta)) (norm + sqrt(d)/2)))^2 for beta = e^-1/2. A
-    rounded vector keeps to it with probability 1 - beta = 0.39 at least (Kairouz, Liu and Steinke 2021,
-    Proposition 22).
+    rounded vector keeps to it with probability 1 - beta = 0.39 at least (Kairouz, Liu and Steinke 2021).
 
     Args:
         norm: The most that the L2 norm is before.

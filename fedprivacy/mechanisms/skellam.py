@@ -22,7 +22,7 @@ class Skellam(NoiseShares):
     number of survivors has an exact law, which makes it the default.
 
     >>> Skellam(1.0, 0.0, 256, 16, 100, 100).calibrated(4.0, 1e-5, "zero-out").words
-    'noise multiplier 1.171 in 100 honest shares, 16 bits a coordinate'
+    'noise multiplier 1.158 in 100 honest shares, 16 bits a coordinate'
     """
 
     name: ClassVar[str] = "skellam"
