@@ -85,6 +85,11 @@ def test_skellam_draws_follow_their_law(variance: float) -> None:
     moments(draws.astype(float), 0.0, variance)
 
 
+def test_the_variance_is_right_to_a_third_of_a_percent() -> None:
+    for draw in (skellam, discrete_gaussian):
+        moments(draw(40.0, 4_000_000, Streams(6).stream("variance")).astype(float), 0.0, 40.0)
+
+
 def masses(variance: float, reach: int) -> np.ndarray:
     """Of the discrete Gaussian, from -reach to reach, beyond which next to nothing is."""
     weights = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * variance))
