@@ -32,6 +32,16 @@ def test_the_table_has_every_case() -> None:
     assert rows[3] == "| 100 | 256 | 4 | 14 | 1.004 | 1.151 | 0.4375 KiB |"
 
 
+def test_the_first_answer_covers_the_table() -> None:
+    rows = [row.strip("| ").split(" | ") for row in markdown().splitlines()[2:]]
+    for column, words in (
+        (4, "is {} to {} times that under central trust"),
+        (5, "and {} to {} times by the exact"),
+    ):
+        ratios = [float(row[column]) for row in rows if int(row[3]) >= 16]
+        assert words.format(f"{min(ratios):.2f}", f"{max(ratios):.2f}") in FLAT
+
+
 def test_numbers_in_the_text() -> None:
     assert f"probability {1 - math.exp(-0.5):.0%} at least".replace("%", " %") in FLAT
     assert tau(4.0, 100) < 1e-15  # a share of standard deviation 2

@@ -37,17 +37,22 @@ STREAMS = Streams(1)
 
 
 def decoded(
-    mechanism: NoiseShares, updates: np.ndarray, number: int = 0, streams: Streams = STREAMS
+    mechanism: NoiseShares,
+    updates: np.ndarray,
+    number: int = 0,
+    streams: Streams = STREAMS,
+    known: int = 0,
 ) -> np.ndarray:
-    """The sum of a round as the server has it."""
+    """The sum of a round as the server has it, less the noise of so many colluders, who come last."""
     signs = random_signs(mechanism.dimension, streams.stream("rotation", round=number))
-    messages = (
-        mechanism.message(
-            mechanism.encode(update, signs, streams.noise("rounding", round=number, member=client)),
-            streams.noise("shares", round=number, member=client),
+    messages = []
+    for client, update in enumerate(updates):
+        rounding, noise = (
+            streams.noise(each, round=number, member=client) for each in ("rounding", "shares")
         )
-        for client, update in enumerate(updates)
-    )
+        encoded = mechanism.encode(update, signs, rounding)
+        honest = client < len(updates) - known
+        messages.append(mechanism.message(encoded, noise) if honest else reduce(encoded, mechanism.bits))
     return mechanism.decode(modular_sum(messages, mechanism.padded, mechanism.bits), signs)
 
 
@@ -278,19 +283,25 @@ def test_bits_of_a_message_count_the_padding() -> None:
 
 
 def test_an_audit_of_whole_messages_proves_less_than_the_claim() -> None:
-    """The sum of a canary's messages and others', projected on the canary: epsilon over 1,000 rounds a world."""
+    """The sum of a canary's messages and others', projected on the canary, over 1,000 rounds a world.
+
+    Of 4 survivors, the fewest, one colludes and takes its noise off.
+    """
     mechanism = Skellam(1.0, 0.0, 4, 10, 5, 4, 1).calibrated(2.0, 1e-2, "zero-out")
     others = directions(3, 4, "others")
     canary = np.array([1.0, 0.0, 0.0, 0.0])
     seen = [
         np.array(
-            [decoded(mechanism, np.vstack([update, others]), 2 * number + world) for number in range(1000)]
+            [
+                decoded(mechanism, np.vstack([update, others]), 2 * number + world, known=1)
+                for number in range(1000)
+            ]
         )
         for world, update in enumerate((canary, np.zeros(4)))
     ]
     present, absent = (each @ canary for each in seen)
     proved = threshold_bound(present, absent, 1e-2, 0.999).epsilon
-    assert 0.3 < proved <= 2.0
+    assert 0.5 < proved <= 2.0
 
 
 def test_examples() -> None:
