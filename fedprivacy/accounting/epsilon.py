@@ -11,7 +11,7 @@ and the accountants behind this function do that doubling, never the event.
 | releases with an epsilon at delta = 0: if delta = 0, or if no other is smaller | "basic composition" |
 | other privacy loss distributions: Poisson or fixed-size sampling, Laplace, Student t | "PLD" |
 | private selection from candidates that each have an epsilon at delta = 0 | "basic composition" |
-| the rest: trees, private selection, events out of range of "PLD" | "RDP" |
+| the rest: trees, private selection, sums of integers, events out of range of "PLD" | "RDP" |
 | sampled Gaussian releases of which both of these prove less, or nothing | exact, as if unsampled |
 | Gaussian releases of batches drawn with replacement | "known batches": their secrecy is not counted |
 
@@ -36,6 +36,7 @@ from fedprivacy.accounting.encoded_updates import (
 )
 from fedprivacy.accounting.events import RELATIONS, Composition, releases
 from fedprivacy.accounting.gaussian import all_gaussian, as_if_unsampled, composed_gaussians, composed_mu
+from fedprivacy.accounting.integer_sums import ADD_REMOVE, INTEGER_SUMS, SAMPLED
 from fedprivacy.accounting.pure_dp import basic_composition
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.io import side_process
@@ -175,8 +176,8 @@ SAMPLING_KNOWN = ("known batches", "analytic Gaussian, sampling not counted")
 # --- what to do instead ---------------------------------------------------------------------------
 
 
-def _holds(event: dp.DpEvent, kind: type[dp.DpEvent]) -> bool:
-    """Whether an event, or one of its parts, is of a kind."""
+def _holds(event: dp.DpEvent, kind: type[dp.DpEvent] | tuple[type[dp.DpEvent], ...]) -> bool:
+    """Whether an event, or one of its parts, is of a kind, or of one of several."""
     inner = [event.event] if hasattr(event, "event") else getattr(event, "events", [])
     return isinstance(event, kind) or any(_holds(each, kind) for each in inner)
 
@@ -188,6 +189,11 @@ def _advice(parts: Composition, delta: float, adjacency: str) -> str:
             f"Cohorts of fixed size have no accountant under {adjacency}: "
             "use replace-one or zero-out adjacency, or Poisson sampling."
         )
+    if sums := [leaf for leaf, _ in parts if _holds(leaf, INTEGER_SUMS)]:
+        if adjacency == "add-remove":
+            return ADD_REMOVE
+        if any("Sampled" in type(leaf).__name__ for leaf in sums):
+            return SAMPLED
     if any(_holds(leaf, EncodedStudentDpEvent) for leaf, _ in parts):
         return f"Student t noise on encoded updates {_encoded_advice(parts, delta, adjacency)}"
     if dp.SampledWithReplacementDpEvent in kinds:

@@ -1,8 +1,8 @@
 """Reads and writes DpEvents as JSON, and flattens them into lists of releases.
 
-A DpEvent (of dp_accounting, and our PureDpEvent and EncodedStudentDpEvent) describes a release, not its cost.
-Noise multipliers in this project are always noise standard deviation / clipping norm C, under every
-adjacency.
+A DpEvent (of dp_accounting, and our PureDpEvent, EncodedStudentDpEvent, SkellamDpEvent and
+DiscreteGaussianSumDpEvent) describes a release, not its cost. Noise multipliers in this project are always
+noise standard deviation / clipping norm C, under every adjacency; a sum of integers states both in its units.
 
 The JSON form is the class name and its fields, and nothing is imported by name:
 
@@ -27,12 +27,18 @@ from dp_accounting import dp_event as dp
 from dp_accounting.privacy_accountant import NeighboringRelation
 
 from fedprivacy.accounting.encoded_updates import LEAST_DEGREES, MOST_DEGREES, EncodedStudentDpEvent
+from fedprivacy.accounting.integer_sums import (
+    MOST_SQUARED_NORM,
+    DiscreteGaussianSumDpEvent,
+    SkellamDpEvent,
+)
 from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.errors import InputError
 
 MAX_DEPTH = 20
 MAX_COUNT = 10**9
 MIN_NOISE, MAX_NOISE = 1e-4, 1e7
+MAX_VARIANCE = 1e18  # of the noise of a sum of integers
 
 Read = Callable[[Any, str, int], Any]
 Composition = tuple[tuple[dp.DpEvent, int], ...]  # each different release with its count
@@ -147,13 +153,19 @@ def _release(event: dp.DpEvent) -> dp.DpEvent | None:
             | dp.LaplaceDpEvent(noise_multiplier=0)
             | dp.DiscreteLaplaceDpEvent(noise_parameter=0)
             | EncodedStudentDpEvent(noise_multiplier=0)
+            | SkellamDpEvent(variance=0)
+            | DiscreteGaussianSumDpEvent(variance=0)
         ):
             return dp.NonPrivateDpEvent()
         case dp.RandomizedResponseDpEvent(noise_parameter=p, num_buckets=buckets):
             if buckets == 1 or p == 1:
                 return None
             return event if p > 0 else dp.NonPrivateDpEvent()
-        case PureDpEvent(epsilon=0):
+        case (
+            PureDpEvent(epsilon=0)
+            | SkellamDpEvent(squared_norm=0)
+            | DiscreteGaussianSumDpEvent(squared_norm=0)
+        ):
             return None
         case dp.TruncatedSubsampledGaussianDpEvent():
             if 0 in (event.sampling_probability, event.truncated_batch_size, event.dataset_size):
@@ -282,6 +294,7 @@ def _shown(data: object) -> str:
 
 
 _NOISE, _RATE, _SIZE = _zero_or(MIN_NOISE, MAX_NOISE), _zero_or(1e-12, 1), _whole(0)
+_INTEGERS = {"squared_norm": _whole(0, MOST_SQUARED_NORM), "dimension": _whole(1, MAX_COUNT)}
 _READ: dict[type[dp.DpEvent], dict[str, Read]] = {
     dp.NoOpDpEvent: {},
     dp.NonPrivateDpEvent: {},
@@ -296,6 +309,12 @@ _READ: dict[type[dp.DpEvent], dict[str, Read]] = {
         "degrees": _real(LEAST_DEGREES, high=MOST_DEGREES),
         "coordinates": _whole(1, MAX_COUNT),
         "dimension": _whole(1, MAX_COUNT),
+    },
+    SkellamDpEvent: {"variance": _zero_or(MIN_NOISE, MAX_VARIANCE), **_INTEGERS},
+    DiscreteGaussianSumDpEvent: {
+        "variance": _zero_or(MIN_NOISE, MAX_VARIANCE),
+        "shares": _whole(1, MAX_COUNT),
+        **_INTEGERS,
     },
     dp.SelfComposedDpEvent: {"event": _inner, "count": _whole(0, MAX_COUNT)},
     dp.ComposedDpEvent: {"events": _events},

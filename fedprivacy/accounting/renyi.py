@@ -15,6 +15,7 @@ from dp_accounting.rdp.rdp_privacy_accountant import _compute_rdp_repeat_and_sel
 from fedprivacy.accounting.events import RELATIONS, Composition, releases
 from fedprivacy.accounting.fixed_size import fixed_size_rdp
 from fedprivacy.accounting.gaussian import joint_noise
+from fedprivacy.accounting.integer_sums import INTEGER_SUMS, integer_sum_rdp
 from fedprivacy.errors import UnsupportedEvent
 
 # dp_accounting computes log E[e^...] near 0 by adding to 1. Terms below about 1e-16 per release are rounding
@@ -50,6 +51,9 @@ def _renyi_curve(parts: Composition, adjacency: str) -> tuple[np.ndarray, np.nda
             _, once = _renyi_curve(releases(leaf.event, adjacency), adjacency)
             with np.errstate(all="ignore"):
                 fixed += count * np.asarray(best_of(accountant.orders, once, leaf.mean, leaf.shape))
+            continue
+        if isinstance(leaf, INTEGER_SUMS):
+            fixed += count * integer_sum_rdp(leaf, accountant.orders, adjacency)
             continue
         quiet = _QUIET.disabled
         try:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, cast
 
-Family = Literal["update", "local update", "central update", "category", "other"]
+Family = Literal["update", "local update", "central update", "shared update", "category", "other"]
 
 
 class Mechanism(Protocol):
@@ -52,7 +52,8 @@ class Entry(NamedTuple):
 
     Args:
         family: Its input: a client's update (`LocalMechanism`), the server's sum of updates
-            (`CentralMechanism`), or either ("update"); a client's category (`FrequencyOracle`); or another.
+            (`CentralMechanism`), or either ("update"); updates of clients that share the noise
+            (`NoiseShares`); a client's category (`FrequencyOracle`); or another.
         place: The module below `fedprivacy.mechanisms` and the class.
         choice: The keys that choose it, for a mechanism of the server's sum.
     """
@@ -82,6 +83,8 @@ REGISTRY: dict[str, Entry] = {
     "encoded-student-t": Entry(
         "central update", "encoded:EncodedStudent", Choice("student-t", options="options:StudentOptions")
     ),
+    "skellam": Entry("shared update", "skellam:Skellam"),
+    "discrete-gaussian": Entry("shared update", "discrete_gaussian:DiscreteGaussian"),
     "randomized-response": Entry("other", "bits:RandomizedResponse"),
     "k-ary-randomized-response": Entry("category", "kary:KaryRandomizedResponse"),
     "hadamard-response": Entry("category", "hadamard:HadamardResponse"),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from fedprivacy.accounting.encoded_updates import EncodedStudentDpEvent
 from fedprivacy.accounting.events import MAX_DEPTH, from_json, releases, to_json
+from fedprivacy.accounting.integer_sums import DiscreteGaussianSumDpEvent, SkellamDpEvent
 from fedprivacy.errors import InputError
 
 GAUSSIAN = {"type": "GaussianDpEvent", "noise_multiplier": 4.0}
@@ -34,6 +35,8 @@ ALL_KINDS = [
     dp.DiscreteLaplaceDpEvent(0.5, 2),
     dp.RandomizedResponseDpEvent(0.5, 2),
     EncodedStudentDpEvent(4.0, 9.0, 3, 7),
+    SkellamDpEvent(900.0, 25, 8),
+    DiscreteGaussianSumDpEvent(9.0, 100, 25, 8),
     dp.SelfComposedDpEvent(dp.GaussianDpEvent(4.0), 100),
     dp.ComposedDpEvent([dp.GaussianDpEvent(4.0), dp.NoOpDpEvent()]),
     dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(4.0)),

@@ -91,7 +91,10 @@ def test_every_registered_mechanism_of_statistics_has_its_budget() -> None:
     asked = {kind.mechanism for kind, _ in QUESTIONS}
     renamed = {"discrete-laplace": "geometric", "exponential-mechanism": "exponential"}
     others = {*LOCAL, "generalised-exponential", "banded-gaussian"} - {"gaussian"}
-    others |= {"adaptive-gaussian", "encoded-gaussian", "encoded-student-t"}
+    others |= {"adaptive-gaussian", "encoded-gaussian", "encoded-student-t"} | {
+        "skellam",
+        "discrete-gaussian",
+    }
     oracles = {"k-ary-randomized-response", "hadamard-response", "oue", "sue"}
     for name in REGISTRY.keys() - others:
         assert renamed.get(name, "categories" if name in oracles else name) in asked

@@ -13,8 +13,8 @@ not say why there is none.
 
 from __future__ import annotations
 
-from claims import adaptive, bits, categories, encoded, minima, noise, selection, tuning, vectors
+from claims import adaptive, bits, categories, encoded, minima, noise, selection, shares, tuning, vectors
 from claims.claim import Claim
 
-KINDS = (bits, categories, vectors, adaptive, encoded, noise, selection, minima, tuning)
+KINDS = (bits, categories, vectors, adaptive, encoded, shares, noise, selection, minima, tuning)
 CLAIMS: dict[str, Claim] = {name: claim for kind in KINDS for name, claim in kind.CLAIMS.items()}

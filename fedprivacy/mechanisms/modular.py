@@ -1,0 +1,37 @@
+"""Integers modulo 2^b: what clients send and a secure sum adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+LEAST_BITS, MOST_BITS = 2, 28
+
+
+def reduce(values: Integers, bits: int) -> Integers:
+    """Reduces integers modulo 2^b, into [0, 2^b)."""
+    return values & ((1 << bits) - 1)
+
+
+def centre(residues: Integers, bits: int) -> Integers:
+    """Returns the integers of least size with these residues, in [-2^(b-1), 2^(b-1))."""
+    half = 1 << (bits - 1)
+    return reduce(residues + half, bits) - half
+
+
+def modular_sum(messages: Iterable[Integers], dimension: int, bits: int) -> Integers:
+    """Adds messages modulo 2^b; shape (dimension,).
+
+    Args:
+        messages: Residues, each of shape (dimension,).
+        dimension: The number of coordinates.
+        bits: b.
+    """
+    total = np.zeros(dimension, dtype=np.int64)
+    for message in messages:
+        total = reduce(total + message, bits)
+    return total
