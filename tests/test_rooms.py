@@ -33,7 +33,7 @@ def test_contributing_shows_each_room(package: str) -> None:
 
 
 # The most files of each walk in CONTRIBUTING: epsilon to noise, a target to its ROC, an update to the sum.
-LONGEST_WALKS = (14, 16, 12)
+LONGEST_WALKS = (15, 16, 12)
 
 
 def walks() -> list[list[tuple[str, list[str]]]]:
