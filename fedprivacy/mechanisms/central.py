@@ -73,7 +73,8 @@ class CentralMechanism(ABC):
     """Base of the mechanisms of the server's sum of clipped updates: a frozen dataclass.
 
     Each round has a draw of its own, independent of those of other rounds: a resumed run draws a round again
-    from its stream alone, and the accountants compose rounds as independent releases.
+    from its stream alone, and the accountants compose rounds as independent releases. `BandedGaussian` alone
+    differs, whose rules are in plan, server and ledger.
 
     Args:
         clipping_norm: C, the L2 bound of one client's update.
@@ -108,8 +109,9 @@ class CentralMechanism(ABC):
     def event(self) -> dp.DpEvent:
         """The event of one release, as the accountant reads it, for a sum that one client moves by C.
 
-        The same under every adjacency: under replace-one a client moves the sum by 2C, and the accountants
-        double what is stated relative to C (`accounting.events.is_relative`). A plan refuses other events.
+        C is an L2 norm. The event is the same under every adjacency: under replace-one a client moves the sum
+        by 2C, and the accountants double what is stated relative to C (`accounting.events.is_relative`). A
+        plan refuses other events.
         """
 
     @abstractmethod
