@@ -36,9 +36,9 @@ class Entry(NamedTuple):
 
     Args:
         family: Its input: a client's update (`LocalMechanism`); the server's sum of updates
-            (`CentralMechanism`); a client's category (`FrequencyOracle`); or another. "update" is Gaussian
-            noise alone, of which every rule knows by its name that it serves both sides, and "gaussian
-            variant" are the built-in `GAUSSIAN_VARIANTS`: a new mechanism has one of the other four.
+            (`CentralMechanism`); a client's category (`FrequencyOracle`); or another. A new mechanism has one
+            of these four. "update" is Gaussian noise alone, which serves clients and server and which rules
+            know by name; "gaussian variant" is for the built-in `GAUSSIAN_VARIANTS`.
         place: The module below `fedprivacy.mechanisms` and the class.
         options: Of a "central update", the module below `fedprivacy.mechanisms` and the pydantic class of its
             keys, which join the section `privacy`; none if empty. Each reading of a scenario imports the
