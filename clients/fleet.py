@@ -78,7 +78,6 @@ class Fleet:
         plan: Plan | None = None,
         *,
         sizes: Ids | None = None,
-        model: ModelSpec | None = None,
         allow_code: bool = False,
     ) -> Fleet:
         """The fleet of a scenario.
@@ -88,7 +87,6 @@ class Fleet:
             people: Replaces the data that the scenario names.
             plan: The scenario's plan, where it has been calibrated before.
             sizes: The records that each client is agreed to have; None: as many as it has.
-            model: The scenario's model, where it has been made before.
             allow_code: Whether the scenario may run code (`--allow-code`).
 
         Raises:
@@ -102,9 +100,7 @@ class Fleet:
             torch.backends.cudnn.allow_tf32 = False  # ten bits of a product are not a plain loop's
         people = people or population(scenario.data)
         check_references(scenario, people)
-        model = model or model_spec(
-            scenario.model, people.features, people.dataset.classes, allow_code=allow_code
-        )
+        model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
         options, module = scenario.training, model.build(0)
         plan = plan or plan_of(scenario, model)
         sizes = people.partition.sizes if sizes is None else sizes

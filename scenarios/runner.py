@@ -14,14 +14,13 @@ from flwr.app import Context, RecordDict
 from clients.fleet import Fleet
 from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.io.atomic import sweep_parts
-from fedprivacy.plan.from_scenario import candidates_of, plan_of
+from fedprivacy.plan.from_scenario import candidates_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import population
 from fedprivacy.records.ownership import begin_run, take_up_run
 from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import OnRound, RunRecord
 from fedprivacy.scenario import Scenario
-from fedprivacy.training.model_spec import model_spec
 from fedprivacy.verification.resume import check_plan, plan_to_resume
 from scenarios.engines.launch import EMBEDDED, Engine, Launched, launched
 from scenarios.jobs.outcome import on_resuming, print_charge
@@ -58,7 +57,7 @@ def run(
         InputError: before anything is written, if the scenario cannot run or `out` not be written.
         RunError: if the run fails; its directory then has the progress.
     """
-    fleet = _fleet(scenario, plan, allow_code)
+    fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
     candidates = candidates_of(scenario, fleet.model) if report else None
     with (
         launched(engine, scenario, fleet, allow_code=allow_code) as apps,
@@ -113,7 +112,7 @@ def resume(
                 _write_report(earlier, path, missing=True)
             return earlier
         scenario = Scenario.read(path / "scenario.toml")
-        fleet = _fleet(scenario, plan, allow_code)
+        fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
         check_plan(directory, stored, fleet.plan)
         if fleet.streams.run != earlier["noise_key"]:
             what = "the data or the code of its model" if fleet.model.code else "the data"
@@ -142,13 +141,6 @@ def resume(
             sweep_parts(path)
             sweep_parts(path / "checkpoint")
             return _train(apps, fleet, record, checkpoint, report)
-
-
-def _fleet(scenario: Scenario, plan: Plan | None, allow_code: bool) -> Fleet:
-    """The clients of a run; their plan is also that of the server and of the ledger."""
-    people = population(scenario.data)
-    model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
-    return Fleet.of(scenario, people, plan or plan_of(scenario, model), model=model)
 
 
 def _write_report(document: dict[str, Any], path: Path, *, missing: bool = False) -> None:

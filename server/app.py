@@ -24,6 +24,7 @@ from fedprivacy.erm.study.people import records, study_streams
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.guarantees.remote_nodes import Stated
+from fedprivacy.mechanisms.banded import CorrelatedNoise
 from fedprivacy.messages.faults import Faults
 from fedprivacy.models.by_name import evaluate, flat_weights
 from fedprivacy.models.prediction import predict
@@ -225,7 +226,7 @@ def federation_of(
     module = model.build(streams.torch_seed("model"))
     weights = flat_weights(module).astype(np.float64)
     sizes = people.partition.sizes if ledger.sizes is None else ledger.sizes
-    noise = ledger.plan.central_noise
+    banded = ledger.plan.banded
     federation = Federation(
         grid=grid,
         dealing=deal_hosts(grid, scenario.federation.hosts),
@@ -243,7 +244,7 @@ def federation_of(
         leaving=scenario.federation.dropout,
         denoise=scenario.server.denoise,
         clipping_norm=ledger.plan.clipping_norm if ledger.plan.adaptive else None,
-        correlated=None if noise is None else noise.correlated(len(weights)),
+        correlated=CorrelatedNoise(banded, len(weights)) if banded is not None else None,
     )
     return federation, module
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fedprivacy.errors import RunError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.io.tensor_file import stored_array
-from fedprivacy.mechanisms.central import CorrelatedRounds
+from fedprivacy.mechanisms.banded import CorrelatedNoise
 from fedprivacy.messages.protocol import TrainRequest
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.randomness.streams import Streams
@@ -55,7 +55,7 @@ class Federation:
         leaving: The rate at which they do, which is public.
         denoise: The denoising of the mean update.
         clipping_norm: Of the next round, where the plan's changes from round to round; else None.
-        correlated: The run's noise, where it is correlated over rounds; else None.
+        correlated: The noise of past rounds, where the plan's is correlated over rounds; else None.
     """
 
     grid: Grid
@@ -74,7 +74,7 @@ class Federation:
     leaving: float = 0.0
     denoise: Denoise = "none"
     clipping_norm: float | None = None
-    correlated: CorrelatedRounds | None = None
+    correlated: CorrelatedNoise | None = None
 
     @property
     def model(self) -> NDArray[np.float32]:
@@ -197,7 +197,7 @@ def add_central_noise(
     plan: Plan,
     streams: Streams,
     round: int,
-    correlated: CorrelatedRounds | None = None,
+    correlated: CorrelatedNoise | None = None,
 ) -> NDArray[np.float64]:
     """The sum that may be released: under central trust with noise, also when the cohort is empty.
 
@@ -206,13 +206,15 @@ def add_central_noise(
         plan: The run's plan; its mechanism draws.
         streams: The run's random streams.
         round: The round, which keys the draw.
-        correlated: The run's noise, where it is correlated over rounds.
+        correlated: The noise of the run so far, where the plan's is correlated over rounds.
     """
     noise = plan.central_noise
     if noise is None:  # the clients have added theirs (local trust), or there is no noise at all
         return total
+    if plan.banded is not None:
+        if correlated is None:
+            raise RunError("the noise of past rounds is missing, with which this round's is correlated")
+        return total + correlated.draw(round, streams)
     # Also for an empty cohort: a sum without noise would show that nobody was drawn, which Poisson sampling
     # keeps secret. In float64: in float32, small noise on large numbers is rounded away.
-    if correlated is not None:
-        return total + correlated.draw(round, streams)
     return total + noise.draw(len(total), streams.noise("central", round=round))

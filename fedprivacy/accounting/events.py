@@ -41,6 +41,8 @@ MIN_NOISE, MAX_NOISE = 1e-4, 1e7
 MAX_VARIANCE = 1e18  # of the noise of a sum of integers
 
 Read = Callable[[Any, str, int], Any]
+# Events whose sensitivity is that of one unit more or less, and twice that under replace-one.
+_RELATIVE = (dp.GaussianDpEvent, dp.LaplaceDpEvent, dp.DiscreteLaplaceDpEvent, EncodedStudentDpEvent)
 Composition = tuple[tuple[dp.DpEvent, int], ...]  # each different release with its count
 RELATIONS = {
     "replace-one": NeighboringRelation.REPLACE_ONE,
@@ -83,6 +85,22 @@ def releases(event: dp.DpEvent, adjacency: str) -> Composition:
     # An event made in memory is checked like a stored one. It also comes back with floats for noise:
     # dp_accounting's RDP takes an int noise multiplier for the whole of a composition.
     return _flat(from_json(_write(event)), adjacency)
+
+
+def is_relative(event: dp.DpEvent) -> bool:
+    """Returns whether the accountants double the sensitivity of an event under replace-one.
+
+    An epsilon in an event is never doubled: it has to hold for the two data sets of the adjacency.
+
+    >>> is_relative(dp.GaussianDpEvent(2.0)), is_relative(PureDpEvent(1.0))
+    (True, False)
+    """
+    match event:
+        case dp.SelfComposedDpEvent(event=inner) | dp.PoissonSampledDpEvent(event=inner):
+            return is_relative(inner)
+        case dp.ComposedDpEvent(events=parts):
+            return all(map(is_relative, parts))
+    return isinstance(event, (*_RELATIVE, dp.NonPrivateDpEvent))
 
 
 def _flat(event: dp.DpEvent, adjacency: str) -> tuple[tuple[dp.DpEvent, int], ...]:

@@ -52,7 +52,7 @@ class AdaptiveGaussian(Gaussian):
 
     @classmethod
     def of_scenario(cls, settings: Settings) -> Self:
-        """As `CentralMechanism` has it; the noise of the count is a twentieth of the mean cohort."""
+        """As `CentralMechanism` has it; calibration may raise a default noise of the count (`plan_of`)."""
         options = settings.options(AdaptiveOptions)
         assert options.clipping_quantile is not None
         return cls(
@@ -60,20 +60,8 @@ class AdaptiveGaussian(Gaussian):
             settings.noise_multiplier,
             options.clipping_quantile,
             0.2 if options.clipping_learning_rate is None else options.clipping_learning_rate,
-            options.clipping_count_noise or settings.expected_cohort / 20,  # Andrew et al. 2021
+            options.clipping_count_noise or settings.expected_cohort / 20,
         )
-
-    def settled(self, settings: Settings) -> Self:
-        """The mechanism, after checking that its noise leaves room for the count.
-
-        The default noise of the count is at least z. Then there is always room, and updates get at most
-        2/sqrt(3) z. The joint noise multiplier z does not depend on it.
-        """
-        given = settings.options(AdaptiveOptions).clipping_count_noise is not None
-        noise = self.count_noise if given else max(self.count_noise, self.noise_multiplier)
-        mechanism = replace(self, count_noise=noise)
-        _ = mechanism.update_noise
-        return mechanism
 
     def scaled(self, share: float) -> Self:
         """As `CentralMechanism` has it."""

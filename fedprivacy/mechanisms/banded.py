@@ -84,15 +84,6 @@ class BandedGaussian(Gaussian):
         """
         raise InputError("noise that is correlated over rounds is not drawn for a round by itself.")
 
-    def correlated(self, dimension: int) -> CorrelatedNoise:
-        """As `CentralMechanism` has it."""
-        return CorrelatedNoise(self, dimension)
-
-    @property
-    def gaussian_deviation(self) -> None:
-        """As `CentralMechanism` has it: no single round determines the amount."""
-        return None
-
     def error(self, dimension: int) -> float:
         """Mean squared error of the noise in the model, at learning rate 1, per coordinate, in units of C^2.
 

@@ -7,9 +7,9 @@ from typing import ClassVar, cast
 
 from dp_accounting import dp_event as dp
 
-from fedprivacy.mechanisms.central import CENTRAL, CentralMechanism
-from fedprivacy.mechanisms.local import LOCAL, LocalMechanism
-from fedprivacy.mechanisms.registry import mechanism_class
+from fedprivacy.mechanisms.central import CentralMechanism
+from fedprivacy.mechanisms.local import LocalMechanism
+from fedprivacy.mechanisms.registry import family, mechanism_class
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class ClipOnly:
 
 Mechanism = LocalMechanism | CentralMechanism | ClipOnly
 MECHANISMS: dict[str, type[Mechanism]] = {
-    name: cast(type[Mechanism], mechanism_class(name)) for name in dict.fromkeys((*LOCAL, *CENTRAL))
+    name: cast(type[Mechanism], mechanism_class(name))
+    for name in family("update", "local update", "gaussian variant", "central update")
 }
 MECHANISMS[ClipOnly.name] = ClipOnly

@@ -1,29 +1,23 @@
 """The mechanisms of the server's sum of updates by name.
 
-A new mechanism is a `CentralMechanism` in its own file and a line in `registry.REGISTRY`. Its value of
-`privacy.mechanism`, its keys, its plan, its noise in each round and its epsilon follow from that line.
-Scenarios are read without the accountants, so this module imports nothing heavy.
+A new mechanism is a `CentralMechanism` in its own file and a line in `registry.REGISTRY`, where its name is
+its value of `privacy.mechanism`. That value, its keys, its plan, its noise in each round and its epsilon
+follow from the line. Mechanisms that a key beside `mechanism = "gaussian"` chooses are the built-in ones
+alone. Scenarios are read without the accountants, so this module imports nothing heavy.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import BaseModel, create_model
 
 from fedprivacy.mechanisms.local import LOCAL
-from fedprivacy.mechanisms.registry import (
-    REGISTRY,
-    Choice,
-    class_at,
-    family,
-    mechanism_class,
-    name_in_scenarios,
-)
+from fedprivacy.mechanisms.options import AdaptiveOptions, BandedOptions, EncodingOptions
+from fedprivacy.mechanisms.registry import REGISTRY, class_at, family, mechanism_class, name_in_scenarios
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,13 +25,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fedprivacy.mechanisms.encoding import Encoder
-    from fedprivacy.randomness.streams import Streams
 
-Options = TypeVar("Options", bound=BaseModel)
+Keys = TypeVar("Keys", bound=BaseModel)
 
-CENTRAL = family("update", "central update")
-# The values of `privacy.mechanism` under central trust, and those of them that no client may have.
-CENTRAL_NAMES = tuple(dict.fromkeys(name_in_scenarios(name) for name in CENTRAL))
+CENTRAL = family("update", "gaussian variant", "central update")
+# The values of `privacy.mechanism` under central trust, and those of them that are not Gaussian noise, which
+# no client may have and whose size denoising does not know.
+CENTRAL_NAMES = tuple(map(name_in_scenarios, family("update", "central update")))
 SERVER_ONLY = tuple(name for name in CENTRAL_NAMES if name not in LOCAL)
 
 
@@ -50,7 +44,8 @@ class Settings:
         rounds: The rounds of the run.
         momentum: The momentum of the server's optimizer.
         expected_cohort: The mean number of clients in a round.
-        dimension: Computes the length of an update, which takes the model.
+        dimension: Computes the length of an update, which takes the model. A mechanism that needs it keeps
+            it in its field `dimension`, from which a stored plan is read back without the model.
     """
 
     privacy: Mapping[str, Any]
@@ -69,22 +64,17 @@ class Settings:
         """The noise multiplier; 0 where calibration is to find it."""
         return self.privacy["noise_multiplier"] or 0.0
 
-    def options(self, kind: type[Options]) -> Options:
+    def options(self, kind: type[Keys]) -> Keys:
         """The keys of one class of options."""
         return kind(**{key: self.privacy[key] for key in kind.model_fields})
-
-
-class CorrelatedRounds(Protocol):
-    """The noise of one run, which is correlated over rounds."""
-
-    def draw(self, round: int, streams: Streams) -> NDArray[np.float64]:
-        """The noise of a round, from 0, shape (dimension,)."""
 
 
 class CentralMechanism(ABC):
     """Base of the mechanisms of the server's sum of clipped updates: a frozen dataclass.
 
-    The sensitivity of the sum is C, or 2C under replace-one.
+    Each round has a draw of its own, independent of those of other rounds: a resumed run draws a round again
+    from its stream alone, and the accountants compose rounds as independent releases. `BandedGaussian` alone
+    differs, whose rules are in plan, server and ledger.
 
     Args:
         clipping_norm: C, the L2 bound of one client's update.
@@ -102,17 +92,9 @@ class CentralMechanism(ABC):
     def of_scenario(cls, settings: Settings) -> Self:
         """Returns the mechanism of a scenario, with its noise if the scenario sets one."""
 
-    def settled(self, settings: Settings) -> Self:
-        """Returns the mechanism after calibration, with what follows from its noise.
-
-        Raises:
-            InputError: the settings do not go with the noise.
-        """
-        return self
-
+    @abstractmethod
     def with_noise(self, noise_multiplier: float) -> Self:
         """The same mechanism at another noise multiplier; more is more private."""
-        return dataclasses.replace(self, noise_multiplier=noise_multiplier)
 
     def scaled(self, share: float) -> Self:
         """The same mechanism for a sum of so many times the clients."""
@@ -125,25 +107,21 @@ class CentralMechanism(ABC):
 
     @abstractmethod
     def event(self) -> dp.DpEvent:
-        """The event of one release, as the accountant reads it."""
+        """The event of one release, as the accountant reads it, for a sum that one client moves by C.
+
+        C is an L2 norm. The event is the same under every adjacency: under replace-one a client moves the sum
+        by 2C, and the accountants double what is stated relative to C (`accounting.events.is_relative`). A
+        plan refuses other events.
+        """
 
     @abstractmethod
     def draw(self, dimension: int, stream: np.random.Generator) -> NDArray[np.float64]:
-        """Noise for one release, shape (dimension,).
+        """Noise for one release, shape (dimension,): a function of mechanism and stream alone.
 
         Args:
             dimension: The number of coordinates.
             stream: The random stream of this release, and of no other.
         """
-
-    def correlated(self, dimension: int) -> CorrelatedRounds | None:
-        """The noise of one run, round by round, where it is correlated over rounds; else None."""
-        return None
-
-    @property
-    def gaussian_deviation(self) -> float | None:
-        """The standard deviation of a round's noise in each coordinate, if Gaussian and independent."""
-        return None
 
     @property
     def encoder(self) -> Encoder | None:
@@ -166,39 +144,32 @@ def central_class(name: str) -> type[CentralMechanism]:
 
 
 def all_options() -> type[BaseModel]:
-    """Returns a class of the keys of all mechanisms."""
-    kinds = [class_at(place) for name in CENTRAL if (place := REGISTRY[name].choice.options)]
-    # A class that another one includes would come before it, which Python's order of bases forbids.
-    bases = [kind for kind in kinds if sum(issubclass(other, kind) for other in kinds) == 1]
-    return create_model("Options", __base__=tuple(bases))
+    """Returns a class of the keys of all mechanisms of the family "central update"."""
+    # Several mechanisms may share a class, and a class that another one includes is in it already.
+    kinds = dict.fromkeys(_options().values())
+    bases = [kind for kind in kinds if not any(issubclass(each, kind) for each in kinds if each is not kind)]
+    return create_model("MechanismOptions", __base__=tuple(bases))
 
 
-def keys_of(mechanism: str) -> set[str]:
-    """Returns the keys of mechanisms that have an effect with a value of `privacy.mechanism`.
+def mechanisms_by_key() -> dict[str, list[str]]:
+    """Returns for each key of mechanisms the values of `privacy.mechanism` with which it has an effect.
 
-    >>> sorted(keys_of("student-t") - keys_of("gaussian"))
-    ['degrees']
+    >>> mechanisms_by_key()["encoding"], mechanisms_by_key()["degrees"]
+    (['gaussian', 'student-t'], ['student-t'])
     """
-    choices = [REGISTRY[name].choice for name in CENTRAL if name_in_scenarios(name) == mechanism]
-    return {key for choice in choices for key in _keys(choice)}
+    variants = (EncodingOptions, BandedOptions, AdaptiveOptions)
+    owners = [("gaussian", kind) for kind in variants] + list(_options().items())
+    mechanisms: dict[str, list[str]] = {}
+    for name, kind in owners:
+        for key in kind.model_fields:
+            mechanisms.setdefault(key, []).append(name)
+    return mechanisms
 
 
-def keys_by_name() -> dict[str, str]:
-    """Returns the keys of which only a value of `privacy.mechanism` is to be given: key -> this value.
-
-    >>> keys_by_name()
-    {'degrees': 'student-t'}
-    """
-    by_key = {key for name in CENTRAL if (choice := REGISTRY[name].choice).key for key in _keys(choice)}
+def _options() -> dict[str, type[BaseModel]]:
+    """Each value of `privacy.mechanism` with keys of its own, and their class."""
     return {
-        key: name_in_scenarios(name)
-        for name in CENTRAL
-        if not (choice := REGISTRY[name].choice).key
-        for key in _keys(choice)
-        if key not in by_key
+        name_in_scenarios(name): class_at(place)
+        for name in family("central update")
+        if (place := REGISTRY[name].options)
     }
-
-
-def _keys(choice: Choice) -> list[str]:
-    options = class_at(choice.options).model_fields if choice.options else ()
-    return [*filter(None, [choice.key]), *options]

@@ -15,10 +15,10 @@ from fedprivacy.errors import InputError, Problem
 from fedprivacy.io.rule_table import Entry, First, Rule, broken_rules, exceeds, holds
 from fedprivacy.io.toml_text import literal
 from fedprivacy.mechanisms.central import SERVER_ONLY
-from fedprivacy.mechanisms.local import LOCAL
+from fedprivacy.mechanisms.registry import family
 
 # Mechanisms of pure epsilon-DP on single messages; a new local mechanism is one until a test says otherwise.
-PURE = tuple(name for name in LOCAL if name != "gaussian")
+PURE = family("local update")
 MOST_WORK = 10**8  # rounds x bands: ten seconds of search for the matrix of correlated noise
 
 

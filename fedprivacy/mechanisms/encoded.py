@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -157,6 +157,10 @@ class EncodedStudent(CentralMechanism):
     def event(self) -> dp.DpEvent:
         """The event of one release, as the accountant reads it."""
         return EncodedStudentDpEvent(self.noise_multiplier, self.degrees, self.coordinates, self.dimension)
+
+    def with_noise(self, noise_multiplier: float) -> Self:
+        """The same mechanism at another noise multiplier."""
+        return replace(self, noise_multiplier=noise_multiplier)
 
 
 def _code(settings: Settings) -> tuple[str, int, int, int]:

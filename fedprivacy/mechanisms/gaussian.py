@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -92,11 +92,6 @@ class Gaussian(CentralMechanism):
         """The standard deviation of one draw, in the units of the update."""
         return self.noise_multiplier * self.clipping_norm
 
-    @property
-    def gaussian_deviation(self) -> float | None:
-        """As `CentralMechanism` has it."""
-        return self.standard_deviation
-
     def randomise(self, update: NDArray[np.float64], stream: np.random.Generator) -> NDArray[np.float64]:
         """One client's message, float64, shape (dimension,); see `draw`."""
         return update + self.draw(len(update), stream)
@@ -162,6 +157,10 @@ class Gaussian(CentralMechanism):
             InputError: The adjacency is none of the three.
         """
         return self.mu(adjacency) ** 2 / 2
+
+    def with_noise(self, noise_multiplier: float) -> Self:
+        """The same mechanism at another noise multiplier."""
+        return replace(self, noise_multiplier=noise_multiplier)
 
 
 def _sensitivity(adjacency: str) -> float:

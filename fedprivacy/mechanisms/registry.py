@@ -6,8 +6,8 @@ entry among the claims, without which the tests fail. That is all for a mechanis
 (`frequency.FrequencyOracle`): the values and keys of scenarios, their messages and reference, plans and what
 they read back, calibration, the draw of a round, ledgers and reports follow. A mechanism of another input
 also needs its key and the code that chooses it, in `statistics/plan.py`. A mechanism that changes more than
-the noise of a sum needs more: `Plan` and the clients know adaptive clipping, the ledger noise that rounds
-share.
+the noise of a sum needs more, and so do its rules: `Plan` and the clients know adaptive clipping, the ledger
+and the server noise that rounds share. These are the built-in `GAUSSIAN_VARIANTS`.
 
 Scenarios are read without the accountants, so this module imports no mechanism before it is needed.
 """
@@ -17,7 +17,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, cast
 
-Family = Literal["update", "local update", "central update", "shared update", "category", "other"]
+Family = Literal[
+    "update", "local update", "gaussian variant", "central update", "shared update", "category", "other"
+]
 
 
 class Mechanism(Protocol):
@@ -31,36 +33,23 @@ class Mechanism(Protocol):
         """The amount of noise, in words."""
 
 
-class Choice(NamedTuple):
-    """The keys of the section `privacy` that choose a mechanism of the server's sum.
-
-    Args:
-        mechanism: The value of the key `mechanism`; the mechanism's name if empty.
-        key: A key that has to be given too; none if empty.
-        options: The module below `fedprivacy.mechanisms` and the pydantic class of the mechanism's own keys,
-            which join the section; none if empty. Each reading of a scenario imports the module: one that
-            imports no accountant starts sooner.
-    """
-
-    mechanism: str = ""
-    key: str = ""
-    options: str = ""
-
-
 class Entry(NamedTuple):
     """A mechanism.
 
     Args:
-        family: Its input: a client's update (`LocalMechanism`), the server's sum of updates
-            (`CentralMechanism`), or either ("update"); updates of clients that share the noise
-            (`NoiseShares`); a client's category (`FrequencyOracle`); or another.
+        family: Its input: a client's update (`LocalMechanism`); the server's sum of updates
+            (`CentralMechanism`); updates of clients that share the noise (`NoiseShares`); a client's category
+            (`FrequencyOracle`); or another. A new mechanism has one of these five. "update" is Gaussian noise alone, which serves clients and server and which rules
+            know by name; "gaussian variant" is for the built-in `GAUSSIAN_VARIANTS`.
         place: The module below `fedprivacy.mechanisms` and the class.
-        choice: The keys that choose it, for a mechanism of the server's sum.
+        options: Of a "central update", the module below `fedprivacy.mechanisms` and the pydantic class of its
+            keys, which join the section `privacy`; none if empty. Each reading of a scenario imports the
+            module: one that imports no accountant starts sooner.
     """
 
     family: Family
     place: str
-    choice: Choice = Choice()
+    options: str = ""
 
 
 # Name -> the mechanism. Of local mechanisms and of categories with equal errors the first is chosen.
@@ -69,20 +58,10 @@ REGISTRY: dict[str, Entry] = {
     "privunit": Entry("local update", "privunit:PrivUnitG"),
     "sqkr": Entry("local update", "sqkr:SQKR"),
     "sign-bits": Entry("local update", "signs:SignBits"),
-    "adaptive-gaussian": Entry(
-        "central update",
-        "adaptive:AdaptiveGaussian",
-        Choice("gaussian", "clipping_quantile", "options:AdaptiveOptions"),
-    ),
-    "banded-gaussian": Entry(
-        "central update", "banded:BandedGaussian", Choice("gaussian", "bands", "options:BandedOptions")
-    ),
-    "encoded-gaussian": Entry(
-        "central update", "encoded:EncodedGaussian", Choice("gaussian", "encoding", "options:EncodingOptions")
-    ),
-    "encoded-student-t": Entry(
-        "central update", "encoded:EncodedStudent", Choice("student-t", options="options:StudentOptions")
-    ),
+    "adaptive-gaussian": Entry("gaussian variant", "adaptive:AdaptiveGaussian"),
+    "banded-gaussian": Entry("gaussian variant", "banded:BandedGaussian"),
+    "encoded-gaussian": Entry("gaussian variant", "encoded:EncodedGaussian"),
+    "encoded-student-t": Entry("central update", "encoded:EncodedStudent", "options:StudentOptions"),
     "skellam": Entry("shared update", "skellam:Skellam"),
     "discrete-gaussian": Entry("shared update", "discrete_gaussian:DiscreteGaussian"),
     "randomized-response": Entry("other", "bits:RandomizedResponse"),
@@ -97,6 +76,15 @@ REGISTRY: dict[str, Entry] = {
     "generalised-exponential": Entry("other", "generalised_exponential:GeneralisedExponential"),
     "noisy-max": Entry("other", "selection:NoisyMax"),
 }
+# Gaussian noise on the server's sum, in another form: the key of `privacy` that chooses it -> its name. Rules
+# forbid any two of these keys together.
+GAUSSIAN_VARIANTS = {
+    "clipping_quantile": "adaptive-gaussian",
+    "bands": "banded-gaussian",
+    "encoding": "encoded-gaussian",
+}
+# Name -> the `privacy.mechanism`, where that is another.
+_IN_SCENARIOS = {**dict.fromkeys(GAUSSIAN_VARIANTS.values(), "gaussian"), "encoded-student-t": "student-t"}
 # What a plan may name in place of a mechanism, although it adds no noise: name -> its place.
 HEURISTICS = {"clip-only": "catalogue:ClipOnly"}
 
@@ -125,12 +113,12 @@ def class_at(place: str) -> type[Any]:
 
 
 def name_in_scenarios(name: str) -> str:
-    """Returns the `privacy.mechanism` of a mechanism; a name that is not registered is returned unchanged.
+    """Returns the `privacy.mechanism` of a mechanism: its name, but for built-in ones with another.
 
     >>> name_in_scenarios("banded-gaussian"), name_in_scenarios("sqkr")
     ('gaussian', 'sqkr')
     """
-    return (REGISTRY[name].choice.mechanism or name) if name in REGISTRY else name
+    return _IN_SCENARIOS.get(name, name)
 
 
 def title(name: str) -> str:

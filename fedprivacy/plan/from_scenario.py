@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,12 @@ from numpy.typing import NDArray
 from fedprivacy.errors import InputError
 from fedprivacy.io.tolerance import CLOSE
 from fedprivacy.mechanisms.catalogue import ClipOnly, Mechanism
-from fedprivacy.mechanisms.central import CENTRAL, CENTRAL_NAMES, CentralMechanism, Settings, central_class
+from fedprivacy.mechanisms.central import CENTRAL_NAMES, CentralMechanism, Settings, central_class
 from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.local import LOCAL, local_class
 from fedprivacy.mechanisms.pure import PureMechanism
-from fedprivacy.mechanisms.registry import REGISTRY, name_in_scenarios
+from fedprivacy.mechanisms.registry import GAUSSIAN_VARIANTS, family, name_in_scenarios
 from fedprivacy.models.by_name import flat_weights
 from fedprivacy.plan.mechanism_search import Candidate, best, calibrated, described
 from fedprivacy.plan.privacy_plan import Plan
@@ -39,7 +40,8 @@ from fedprivacy.sampling.cohorts import (
 )
 from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, Scenario
 from fedprivacy.scenario.data import FileData
-from fedprivacy.scenario.sections import AdamServer, MomentumServer, Server
+from fedprivacy.scenario.privacy import CentralPrivacy
+from fedprivacy.scenario.sections import AdamServer, MomentumServer, Privacy, Server
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 
 
@@ -72,16 +74,15 @@ def plan_of(scenario: Scenario, model: ModelSpec | None = None) -> Plan:
         InputError: if no noise gives this epsilon.
     """
     privacy = scenario.privacy
-    facts = _facts(scenario, model)
-    plan = _without_noise(scenario, facts)
+    plan = _without_noise(scenario, _facts(scenario, model))
     if plan.unit == "example":
         check_sizes(plan, _people(scenario).partition.sizes)
     if privacy.epsilon is None:
-        return _settled(plan, scenario, facts)
+        return _with_room(plan, privacy)
     if privacy.mechanism == "auto":
         dimension = dimension_of(scenario, model)
         return best(calibrated(plan, privacy.epsilon, dimension, privacy.direction or "lifted"), dimension)
-    return _settled(plan.calibrate(privacy.epsilon), scenario, facts)
+    return _with_room(plan.calibrate(privacy.epsilon), privacy)
 
 
 def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
@@ -100,15 +101,14 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
     """
     privacy, mechanism = scenario.privacy, stored.mechanism
     settled = None if isinstance(scenario.data, FileData) else scenario.population
-    dimension = getattr(mechanism, "dimension", 0)
     population = stored.population if settled is None else settled
-    facts = Facts(population, lambda: dimension, lambda: stored.least_records or 1)
+    facts = Facts(population, partial(_stored_dimension, mechanism), lambda: stored.least_records or 1)
     plan = _without_noise(scenario, facts)
     if privacy.epsilon is None:
-        return _settled(plan, scenario, facts)
+        return _with_room(plan, privacy)
     if privacy.mechanism == "auto" and mechanism is not None and mechanism.name in LOCAL:
         chosen = local_class(mechanism.name).uncalibrated(
-            privacy.clipping_norm, dimension, privacy.direction or "lifted"
+            privacy.clipping_norm, getattr(mechanism, "dimension", 0), privacy.direction or "lifted"
         )
         plan = replace(plan, mechanism=chosen)
     stored_mechanism = plan.mechanism
@@ -126,7 +126,18 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
                 f"{noise} {stated:.6g} costs epsilon = {spent:.6g} in the whole run, and the scenario asks "
                 f"for privacy.epsilon = {privacy.epsilon:g}"
             )
-    return _settled(plan, scenario, facts)
+    return _with_room(plan, privacy)
+
+
+def _stored_dimension(mechanism: Mechanism | None) -> int:
+    """The length of an update that a stored mechanism states, without the model."""
+    length = getattr(mechanism, "dimension", None)
+    if not isinstance(length, int):
+        raise InputError(
+            "plan.mechanism: it states no length of updates (`dimension`), and the scenario's mechanism "
+            "depends on that. Start a new run."
+        )
+    return length
 
 
 def _facts(scenario: Scenario, model: ModelSpec | None) -> Facts:
@@ -138,11 +149,20 @@ def _facts(scenario: Scenario, model: ModelSpec | None) -> Facts:
     )
 
 
-def _settled(plan: Plan, scenario: Scenario, facts: Facts) -> Plan:
-    """The plan with what follows from its noise, after checking that the settings go with it."""
-    if not isinstance(plan.mechanism, CentralMechanism):
+def _with_room(plan: Plan, privacy: Privacy) -> Plan:
+    """The plan, after checking that its noise leaves room for the count of adaptive clipping.
+
+    The default noise of the count is a twentieth of the mean cohort, as in Andrew et al. 2021, but at least
+    z. Then there is always room, and updates get at most 2/sqrt(3) z. The joint noise multiplier z does not
+    depend on it.
+    """
+    adaptive = plan.adaptive
+    if adaptive is None:
         return plan
-    return replace(plan, mechanism=plan.mechanism.settled(_settings(scenario, facts)))
+    if isinstance(privacy, CentralPrivacy) and privacy.clipping_count_noise is None:
+        adaptive = replace(adaptive, count_noise=max(adaptive.count_noise, adaptive.noise_multiplier))
+    _ = adaptive.update_noise
+    return replace(plan, mechanism=adaptive)
 
 
 def candidates_of(scenario: Scenario, model: ModelSpec | None = None) -> list[Candidate] | None:
@@ -230,7 +250,14 @@ def _mechanism(scenario: Scenario, facts: Facts) -> Mechanism | None:
     if privacy.trust == "none":
         return None if privacy.clipping_norm is None else ClipOnly(privacy.clipping_norm)
     if privacy.mechanism in CENTRAL_NAMES:
-        return central_mechanism(dict(privacy)).of_scenario(_settings(scenario, facts))
+        settings = Settings(
+            privacy=dict(privacy),
+            rounds=scenario.server.rounds,
+            momentum=_momentum(scenario.server),
+            expected_cohort=_sampler(scenario).expected_cohort(facts.population),
+            dimension=facts.dimension,
+        )
+        return central_mechanism(settings.privacy).of_scenario(settings)
     if privacy.mechanism == "auto":
         return Gaussian(privacy.clipping_norm, privacy.noise_multiplier or 0.0)
     kind = local_class(privacy.mechanism)
@@ -240,27 +267,18 @@ def _mechanism(scenario: Scenario, facts: Facts) -> Mechanism | None:
 
 
 def central_mechanism(privacy: Mapping[str, Any]) -> type[CentralMechanism]:
-    """Returns the mechanism of the server's sum of a section `privacy`: the first whose key it has.
+    """Returns the mechanism of the server's sum of a section `privacy`.
 
     >>> central_mechanism({"mechanism": "gaussian", "bands": 8}).name
     'banded-gaussian'
     >>> central_mechanism({"mechanism": "gaussian"}).name
     'gaussian'
     """
-    named = [name for name in CENTRAL if name_in_scenarios(name) == privacy["mechanism"]]
-    keys = {name: REGISTRY[name].choice.key for name in named}
-    by_key = [name for name in named if privacy.get(keys[name]) is not None]
-    return central_class([*by_key, *(name for name in named if not keys[name])][0])
-
-
-def _settings(scenario: Scenario, facts: Facts) -> Settings:
-    return Settings(
-        privacy=dict(scenario.privacy),
-        rounds=scenario.server.rounds,
-        momentum=_momentum(scenario.server),
-        expected_cohort=_sampler(scenario).expected_cohort(facts.population),
-        dimension=facts.dimension,
-    )
+    if privacy["mechanism"] == Gaussian.name:
+        chosen = (name for key, name in GAUSSIAN_VARIANTS.items() if privacy.get(key) is not None)
+        return central_class(next(chosen, Gaussian.name))
+    names = {name_in_scenarios(name): name for name in family("central update")}
+    return central_class(names[privacy["mechanism"]])
 
 
 def _momentum(server: Server) -> float:

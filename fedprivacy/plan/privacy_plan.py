@@ -18,12 +18,13 @@ from dp_accounting import dp_event as dp
 from fedprivacy.accounting.calibration import noise_multiplier as least_noise
 from fedprivacy.accounting.epsilon import Accounted
 from fedprivacy.accounting.epsilon import epsilon as accounted
+from fedprivacy.accounting.events import is_relative
 from fedprivacy.errors import InputError
 from fedprivacy.io import side_process
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.catalogue import MECHANISMS, ClipOnly, Mechanism
-from fedprivacy.mechanisms.central import CentralMechanism
+from fedprivacy.mechanisms.central import SERVER_ONLY, CentralMechanism
 from fedprivacy.mechanisms.combinations import RULES, RULES_OF_WHOLE_PLANS, Terms, refuse_broken
 from fedprivacy.mechanisms.encoding import Encoder
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -70,8 +71,15 @@ class Plan:
     least_records: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises InputError: with every rule of `combinations` that the plan breaks."""
+        """Raises InputError: with every rule of `combinations` that the plan breaks, or for the event."""
         refuse_broken(self.terms, (*RULES, *RULES_OF_WHOLE_PLANS))
+        noise = self.central_noise
+        if noise is not None and not is_relative(noise.event()):
+            raise InputError(
+                f"mechanism {noise.name}: no accountant doubles the sensitivity of its event under "
+                "replace-one, where a client moves the sum by twice the clipping norm. State an event "
+                "relative to this norm, such as GaussianDpEvent."
+            )
 
     @property
     def terms(self) -> Terms:
@@ -183,8 +191,10 @@ class Plan:
             None where there is no such noise, or none of known size: it is in the steps, or not Gaussian, or
             correlated over rounds, where no single round determines the amount.
         """
-        if self.central_noise is not None:
-            return self.central_noise.gaussian_deviation
+        if self.banded is not None or self.terms.mechanism in SERVER_ONLY:
+            return None
+        if isinstance(self.central_noise, Gaussian):
+            return self.central_noise.standard_deviation
         if isinstance(self.randomiser, Gaussian):  # independent draws: variances add up
             return self.randomiser.standard_deviation * math.sqrt(answered)
         return None

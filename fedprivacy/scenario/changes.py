@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedprivacy.errors import KeyPath, Problem
-from fedprivacy.mechanisms.central import SERVER_ONLY, keys_by_name
+from fedprivacy.mechanisms.central import SERVER_ONLY, mechanisms_by_key
 from fedprivacy.mechanisms.options import AdaptiveOptions, BandedOptions
 from fedprivacy.scenario.bounds import check_text
 from fedprivacy.scenario.data import KEYS_OF, foreign_keys
@@ -93,8 +93,8 @@ def _drop_what_is_of_other_privacy(tables: Tables, changes: Mapping[KeyPath, Any
     if (unit and of_records) or (mechanism and local and privacy.get("mechanism") != "gaussian"):
         stale |= {("privacy", key) for key in ("encoding", *OPTIONS)}
     if trust or unit or mechanism:
-        name = privacy.get("mechanism")
-        stale |= {("privacy", key) for key, owner in keys_by_name().items() if owner != name}
+        current = {"gaussian", privacy.get("mechanism")}
+        stale |= {("privacy", key) for key, names in mechanisms_by_key().items() if current.isdisjoint(names)}
     if (trust or unit or mechanism) and not has_direction(privacy):
         stale.add(("privacy", "direction"))
     if unit and of_records and privacy.get("noise_draw") == "sum":

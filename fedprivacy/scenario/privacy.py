@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from fedprivacy.mechanisms.central import CENTRAL_NAMES, all_options
 from fedprivacy.mechanisms.local import LOCAL
-from fedprivacy.mechanisms.options import EncodingOptions
+from fedprivacy.mechanisms.options import AdaptiveOptions, BandedOptions, EncodingOptions
 from fedprivacy.scenario.base import Section
 
 if TYPE_CHECKING:
@@ -110,5 +110,5 @@ class _Central(_Noisy):
     mechanism: CentralMechanismName = Field("gaussian", description="The noise that the server adds.")
 
 
-class CentralPrivacy(_Options, _Central):
+class CentralPrivacy(AdaptiveOptions, BandedOptions, _Options, _Central):
     """The server, which is trusted, adds noise once a round."""

@@ -11,6 +11,7 @@ import tomli_w
 from pydantic import model_validator
 
 from fedprivacy.errors import Finding
+from fedprivacy.mechanisms.central import mechanisms_by_key
 from fedprivacy.scenario import cells, limit_ablations, reading, summary, validation, variations
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.derived_values import Values
@@ -220,6 +221,10 @@ class Scenario(BaseScenario):
         tables: dict[str, Any] = self.model_dump(mode="json", exclude_none=True)
         for section, kind in KINDS.items():
             tables[section] = kind.tag_first(tables[section])
+        mechanism = tables["privacy"].get("mechanism")
+        for key, mechanisms in mechanisms_by_key().items():
+            if mechanism not in mechanisms:  # which has no effect, and at most its default
+                tables["privacy"].pop(key, None)
         tables["compare"] = {key: value for key, value in tables["compare"].items() if value not in ({}, [])}
         return {key: tables[key] for key in [*HEAD.keys(), *KINDS]}
 

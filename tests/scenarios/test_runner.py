@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from flwr.app import Context, RecordDict
 
 from clients.app import app as client_app
@@ -21,6 +22,7 @@ from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.charge import BLINDLY
 from fedprivacy.guarantees.ledger import BROKEN_OFF, has_broken_off
 from fedprivacy.guarantees.statement import guarantees
+from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import population
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario import Scenario
@@ -37,6 +39,15 @@ ADAM = ("server={rounds=5, optimizer='adam', learning_rate=0.1}",)
 
 def weights(path: str | Path) -> np.ndarray:
     return RunDirectory(Path(path)).load_checkpoint().tensors["weights"]
+
+
+def test_a_missing_gpu_is_reported_before_the_noise_is_calibrated(
+    make_scenario, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(Plan, "calibrate", lambda *_: pytest.fail("calibrated first"))
+    with pytest.raises(InputError, match="torch finds no GPU here"):
+        run(make_scenario("training.device=cuda", "privacy.epsilon=2.0"), tmp_path)
 
 
 def test_the_record_of_a_run_is_complete(make_scenario, tmp_path: Path) -> None:

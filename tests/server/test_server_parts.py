@@ -8,11 +8,13 @@ import torch
 from flwr.app import ConfigRecord, Error, Message, RecordDict
 from scipy import stats
 
+from fedprivacy.errors import RunError
 from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.mechanisms.banded import BandedGaussian
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.randomness.streams import Streams
-from fedprivacy.sampling.cohorts import AllSampling, FixedSampling, PoissonSampling
+from fedprivacy.sampling.cohorts import AllSampling, FixedSampling, PoissonSampling, SeparatedSampling
 from fedprivacy.scenario import AdamServer, MomentumServer, SgdServer
 from scenarios.engines.embedded import EmbeddedGrid
 from server.aggregation import by_turn
@@ -28,6 +30,13 @@ def test_central_noise_is_the_plans_and_is_there_without_any_cohort() -> None:
     noise = add_central_noise(np.zeros(20_000), CENTRAL, Streams(1), round=0)
     assert stats.kstest(noise, "norm", args=(0, 6.0)).pvalue > 1e-6
     assert not np.array_equal(noise, add_central_noise(np.zeros(20_000), CENTRAL, Streams(1), round=1))
+
+
+def test_correlated_noise_needs_that_of_past_rounds() -> None:
+    separated = SeparatedSampling(4, 2)
+    plan = replace(CENTRAL, sampler=separated, mechanism=BandedGaussian(2.0, 3.0, bands=2, rounds=5))
+    with pytest.raises(RunError, match="the noise of past rounds is missing"):
+        add_central_noise(np.zeros(9), plan, Streams(1), round=0)
 
 
 def test_nobody_but_a_trusted_server_adds_central_noise() -> None:

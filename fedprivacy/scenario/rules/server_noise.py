@@ -1,34 +1,35 @@
-"""Rules for the keys of mechanisms of the server's sum, as the registry of mechanisms has them."""
+"""Rules for keys of mechanisms of the server's sum that have an effect with some mechanisms alone."""
 
 from __future__ import annotations
 
 from fedprivacy.io.rule_table import Entry, Rule
 from fedprivacy.io.toml_text import literal
-from fedprivacy.mechanisms.central import CENTRAL, CENTRAL_NAMES, keys_by_name, keys_of
-from fedprivacy.mechanisms.registry import REGISTRY, name_in_scenarios
+from fedprivacy.mechanisms.central import CENTRAL_NAMES, mechanisms_by_key
+from fedprivacy.mechanisms.registry import GAUSSIAN_VARIANTS
 from fedprivacy.scenario.derived_values import Values
+from fedprivacy.scenario.privacy import CentralPrivacy
 
 
-def _needs_mechanism(key: str, mechanism: str) -> Rule[Values]:
-    path = f"privacy.{key}"
+def _needs_mechanism(key: str, mechanisms: list[str]) -> Rule[Values]:
+    path, default = f"privacy.{key}", CentralPrivacy.model_fields[key].get_default()
+    needed = literal(mechanisms[0])
     return Rule(
         path,
         lambda v: (
             v["privacy.trust"] == "central"
             and v["privacy.mechanism"] in CENTRAL_NAMES
-            and v.given(path)
-            and key not in keys_of(v["privacy.mechanism"])
+            and v["privacy.mechanism"] not in mechanisms
+            and (path in v.broken or v[path] not in (None, default))
         ),
-        f"has no effect without mechanism = {literal(mechanism)}",
-        f"Remove it, or set mechanism = {literal(mechanism)}.",
+        f"has no effect without mechanism = {needed}",
+        f"Remove it, or set mechanism = {needed}.",
         shown=False,
     )
 
 
-# Key -> the first mechanism that it has an effect with. Keys that need another key have rules of their own.
-_MECHANISM_OF = {
-    choice.key: name_in_scenarios(name) for name in CENTRAL if (choice := REGISTRY[name].choice).key
-} | keys_by_name()
+# The other keys of Gaussian noise need another key, and have a rule about that.
 SERVER_NOISE_RULES: tuple[Entry[Values], ...] = tuple(
-    _needs_mechanism(key, mechanism) for key, mechanism in _MECHANISM_OF.items()
+    _needs_mechanism(key, mechanisms)
+    for key, mechanisms in mechanisms_by_key().items()
+    if key in GAUSSIAN_VARIANTS or "gaussian" not in mechanisms
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import itertools
 import subprocess
 import sys
 import types
@@ -14,9 +15,14 @@ from claims import checks
 from claims.vectors import NORM, GaussianClaim
 from scipy import stats
 
+from fedprivacy.errors import InputError
 from fedprivacy.mechanisms import bits, catalogue, categories, central, coins, local, registry
-from fedprivacy.mechanisms.registry import HEURISTICS, REGISTRY, title
+from fedprivacy.mechanisms.options import AdaptiveOptions, BandedOptions
+from fedprivacy.mechanisms.registry import GAUSSIAN_VARIANTS, HEURISTICS, REGISTRY, title
 from fedprivacy.plan import from_scenario
+from fedprivacy.scenario import privacy
+from fedprivacy.scenario.loading import load
+from scenarios.authoring.catalogue import find
 
 ROOT = Path(__file__).parents[3]
 
@@ -30,7 +36,7 @@ def test_it_holds_what_a_client_may_do_to_an_update_and_no_heuristic() -> None:
     assert catalogue.ClipOnly.name in HEURISTICS
     assert set(catalogue.MECHANISMS) == {
         catalogue.ClipOnly.name,
-        *registry.family("update", "local update", "central update"),
+        *registry.family("update", "local update", "gaussian variant", "central update"),
     }
 
 
@@ -98,15 +104,18 @@ def test_a_new_mechanism_is_one_file_and_one_line(tmp_path: Path) -> None:
 
 
 # A mechanism of the server's sum with a key of its own: it draws `spare` times the noise that it accounts for.
-SERVER = """
-from dataclasses import dataclass
+SERVER = '''
+from dataclasses import dataclass, replace
 from typing import ClassVar
 from dp_accounting import dp_event as dp
 from pydantic import BaseModel, Field
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.mechanisms.central import CentralMechanism
+from fedprivacy.mechanisms.gaussian import Gaussian
 
 class SpareOptions(BaseModel):
     spare: float | None = Field(None, ge=1, le=10, description="How many times the needed noise is drawn.")
+    floor: float = Field(0.5, ge=0, description="Without effect, but not None by default.")
 
 @dataclass(frozen=True)
 class ToyServer(CentralMechanism):
@@ -126,6 +135,9 @@ class ToyServer(CentralMechanism):
     def words(self):
         return f"noise multiplier {self.noise_multiplier:.4g}, {self.spare:g} times the needed one"
 
+    def with_noise(self, noise_multiplier):
+        return replace(self, noise_multiplier=noise_multiplier)
+
     def event(self):
         return dp.GaussianDpEvent(self.noise_multiplier / self.spare)
 
@@ -133,24 +145,54 @@ class ToyServer(CentralMechanism):
         noise = stream.standard_normal(dimension) * self.noise_multiplier * self.clipping_norm
         self.drawn.append(noise)
         return noise
-"""
+
+@dataclass(frozen=True)
+class ToyTwin(Gaussian):
+    """Gaussian noise of another name, which keeps the length of an update and shares a class of keys."""
+    dimension: int
+    name: ClassVar[str] = "toy-twin"
+
+    @classmethod
+    def of_scenario(cls, settings):
+        return cls(settings.clipping_norm, settings.noise_multiplier, settings.dimension())
+
+@dataclass(frozen=True)
+class ToyLength(ToyTwin):
+    """It keeps the length in another field, where no stored plan is read for it."""
+    dimension: ClassVar[None] = None
+    length: int
+    name: ClassVar[str] = "toy-length"
+
+@dataclass(frozen=True)
+class ToyPure(ToyServer):
+    """It states an epsilon, which no accountant doubles."""
+    name: ClassVar[str] = "toy-pure"
+
+    def event(self):
+        return dp.SelfComposedDpEvent(PureDpEvent(1 / max(self.noise_multiplier, 1e-3)), 1)
+'''
 SERVED = """
 import json
 import sys
 from pathlib import Path
 import pytest
 import fedprivacy.mechanisms
-from fedprivacy.mechanisms.registry import REGISTRY, Choice, Entry
+from fedprivacy.mechanisms.registry import REGISTRY, Entry
 
 folder = Path(sys.argv[1])
 fedprivacy.mechanisms.__path__.append(str(folder))
-REGISTRY["toy-server"] = Entry("central update", "toy_server:ToyServer", Choice(options="toy_server:SpareOptions"))
+SPARE = "toy_server:SpareOptions"
+REGISTRY["toy-server"] = Entry("central update", "toy_server:ToyServer", SPARE)
+for name, kind in {"toy-twin": "ToyTwin", "toy-length": "ToyLength", "toy-pure": "ToyPure"}.items():
+    REGISTRY[name] = Entry("central update", f"toy_server:{kind}", SPARE)
 
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.toy_server import ToyServer
-from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.plan.from_scenario import plan_of, stored_plan
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_directory import RunDirectory
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.changes import lay
 from fedprivacy.scenario.loading import load
 from fedprivacy.verification.verify import checked_document
 from scenarios.authoring.catalogue import find
@@ -167,6 +209,7 @@ assert toy.from_text(toy.to_toml()) == toy
 for changes, message in {
     ("privacy.mechanism=toy-servr",): '"toy-server"',
     ("privacy.mechanism=toy-server", "privacy.spare=0.5"): "privacy.spare",
+    ("privacy.floor=0.7",): 'privacy.floor=0.7: has no effect without mechanism = "toy-server"',
     ("privacy.spare=1.5",): 'privacy.spare=1.5: has no effect without mechanism = "toy-server"',
     ("privacy.mechanism=toy-server", "privacy.trust=local"): 'unknown mechanism',
     ("privacy.mechanism=toy-server", "server.denoise=james-stein"): 'not that of "toy-server"',
@@ -178,6 +221,22 @@ for changes, message in {
         scenario(*changes)
     assert message in str(refused.value), refused.value
 assert scenario("privacy.mechanism=toy-server").privacy.spare is None
+# The default of a key without effect is no mistake, is not saved, and goes with the mechanism.
+assert scenario("privacy.floor=0.5") == scenario() == Scenario.from_text(scenario().to_toml())
+assert "floor" not in scenario().to_toml() and "floor = 0.5" in toy.to_toml()
+assert scenario("privacy.mechanism=toy-twin", "privacy.floor=0.7").privacy.floor == 0.7
+assert "floor" not in lay({"privacy": {"floor": 0.7}}, {("privacy", "mechanism"): "gaussian"})["privacy"]
+
+# A stored plan is read back without the model from the field `dimension`, and from no other.
+twin = scenario("privacy.mechanism=toy-twin")
+assert stored_plan(twin, plan_of(twin)) == plan_of(twin)
+assert plan_of(twin).sum_deviation(9) is None  # as denoising is refused for it
+length = scenario("privacy.mechanism=toy-length")
+with pytest.raises(InputError, match="no length of updates"):
+    stored_plan(length, plan_of(length))
+# No false epsilon: the accountants would charge a replaced client as a zeroed one.
+with pytest.raises(InputError, match="mechanism toy-pure: no accountant doubles"):
+    plan_of(scenario("privacy.mechanism=toy-pure"))
 
 gaussian, plan = plan_of(scenario()), plan_of(toy)
 assert plan.noise_multiplier == pytest.approx(1.5 * gaussian.noise_multiplier, rel=1e-4)
@@ -244,20 +303,34 @@ class ToyServerClaim(GaussianClaim):
 
     def privacy(self, claimed: Any, drawn: Any) -> None:
         deviation = drawn.noise_multiplier * NORM
-        one, other = (stats.norm(at, deviation).pdf for at in (NORM, -NORM))
-        checks.hockey_stick(one, other, self.epsilon(claimed), self.delta, (-100.0, 100.0), (-NORM, NORM))
+        present, absent = (stats.norm(at, deviation).pdf for at in (NORM, -NORM))
+        bounds = (-100.0, 100.0)
+        checks.hockey_stick(present, absent, self.epsilon(claimed), self.delta, bounds, (-NORM, NORM))
 
 
 def test_keys_of_mechanisms_are_distinct() -> None:
-    """Two classes of options with one key would hide one another."""
-    kinds = [
-        kind
-        for name in central.CENTRAL
-        if (place := REGISTRY[name].choice.options)
-        for kind in [registry.class_at(place)]
-    ]
-    keys = [key for kind in kinds for key in kind.__annotations__]
+    """Two classes of options with one key, or one with a key of the section, would hide one another."""
+    places = dict.fromkeys(entry.options for entry in REGISTRY.values() if entry.options)
+    own = [key for place in places for key in registry.class_at(place).__annotations__]
+    keys = [*privacy._Central.model_fields, *BandedOptions.model_fields, *AdaptiveOptions.model_fields, *own]
     assert len(set(keys)) == len(keys)
+
+
+def test_keys_choose_built_in_variants_of_gaussian_noise_alone() -> None:
+    """Of two such keys one would be ignored without a word."""
+    assert registry.family("update") == ("gaussian",)
+    assert set(GAUSSIAN_VARIANTS.values()) == set(registry.family("gaussian variant"))
+    values = {"clipping_quantile": 0.5, "bands": 2, "encoding": "signs"}
+    assert values.keys() == GAUSSIAN_VARIANTS.keys()
+    apart = ("privacy.trust=central", "sampling={name='separated', cohort=4, separation=8}")
+    for key, value in values.items():
+        gaussian = {"mechanism": "gaussian", key: value}
+        assert from_scenario.central_mechanism(gaussian).name == GAUSSIAN_VARIANTS[key]
+        assert load(find("digits"), [*apart, f"privacy.{key}={value}"])
+    for pair in itertools.combinations(values, 2):
+        with pytest.raises(InputError) as refused:
+            load(find("digits"), [*apart, *(f"privacy.{key}={values[key]}" for key in pair)])
+        assert len(refused.value.problems) == 1, refused.value
 
 
 def python(code: str, folder: Path) -> None:
