@@ -39,8 +39,9 @@ class Entry(NamedTuple):
     Args:
         family: Its input: a client's update (`LocalMechanism`); the server's sum of updates
             (`CentralMechanism`); updates of clients that share the noise (`NoiseShares`); a client's category
-            (`FrequencyOracle`); or another. A new mechanism has one of these five. "update" is Gaussian noise alone, which serves clients and server and which rules
-            know by name; "gaussian variant" is for the built-in `GAUSSIAN_VARIANTS`.
+            (`FrequencyOracle`); or another. A new mechanism has one of these five. "update" is Gaussian noise
+            alone, which serves clients and server and which rules know by name; "gaussian variant" is for
+            the built-in `GAUSSIAN_VARIANTS`.
         place: The module below `fedprivacy.mechanisms` and the class.
         options: Of a "central update", the module below `fedprivacy.mechanisms` and the pydantic class of its
             keys, which join the section `privacy`; none if empty. Each reading of a scenario imports the
