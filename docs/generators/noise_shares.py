@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedprivacy.accounting.calibration import noise_multiplier
+from fedprivacy.accounting.epsilon import noise_multiplier
 from fedprivacy.accounting.integer_sums import SkellamDpEvent
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.skellam import Skellam

@@ -1,4 +1,4 @@
-"""Computes the epsilon of a DpEvent at a delta, under one adjacency.
+"""The epsilon of a DpEvent at a delta, under one adjacency; and the least noise for an epsilon.
 
 Noise multipliers in an event are noise standard deviation / clipping norm C under every adjacency.
 Taking one record away, or zeroing it, moves a clipped sum by C; replacing it moves the sum by 2C,
@@ -16,7 +16,8 @@ and the accountants behind this function do that doubling, never the event.
 | Gaussian releases of batches drawn with replacement | "known batches": their secrecy is not counted |
 
 Each answer is an upper bound: the exact ones up to floating point, the others with an allowance for
-rounding errors of the FFT and of sums of logarithms in dp_accounting.
+rounding errors of the FFT and of sums of logarithms in dp_accounting. `noise_multiplier` searches with the
+same function that writes the guarantee, and rounds up: a calibrated run never costs more than its target.
 """
 
 from __future__ import annotations
@@ -34,12 +35,17 @@ from fedprivacy.accounting.encoded_updates import (
     EncodedStudentDpEvent,
     lost_to_rounding,
 )
-from fedprivacy.accounting.events import RELATIONS, Composition, releases
+from fedprivacy.accounting.events import MAX_NOISE, MIN_NOISE, RELATIONS, Composition, releases
 from fedprivacy.accounting.gaussian import all_gaussian, as_if_unsampled, composed_gaussians, composed_mu
 from fedprivacy.accounting.integer_sums import ADD_REMOVE, INTEGER_SUMS, SAMPLED
 from fedprivacy.accounting.pure_dp import basic_composition
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.io import side_process
+
+_START = 32.0  # much noise, where privacy loss distributions are small and quick to compose
+_MOST = math.log(MAX_NOISE) - 1e-9  # its exponential is not above MAX_NOISE
+_TOLERANCE = 5e-5  # relative, in the noise multiplier
+_EXACT_TOLERANCE = 1e-10  # where an evaluation costs microseconds
 
 
 @dataclass(frozen=True)
@@ -250,3 +256,102 @@ def _encoded_advice(parts: Composition, delta: float, adjacency: str) -> str:
     except UnsupportedEvent as refused:
         return f"is not accounted for here. {refused} Use Gaussian noise."
     return "is not accounted for here: use Gaussian noise."
+
+
+def noise_multiplier(
+    make_event: Callable[[float], dp.DpEvent], epsilon: float, delta: float, adjacency: str
+) -> float:
+    """The smallest noise multiplier for which `make_event(noise_multiplier)` costs at most epsilon.
+
+    Args:
+        make_event: Noise standard deviation / C -> what will be released. Its epsilon falls with noise.
+        epsilon: Above 0.
+        delta: In (0, 1).
+        adjacency: "replace-one", "add-remove" or "zero-out".
+
+    Returns:
+        z with epsilon(make_event(z)) <= epsilon, at most 1e-4 of itself above the smallest such z
+        (1e-9 for unsampled Gaussian noise and randomized response on bits).
+
+    Raises:
+        InputError: A value is out of range, or no noise from 1e-4 to 1e7 gives this epsilon.
+        UnsupportedEvent: No accountant answers for the event.
+
+    >>> round(noise_multiplier(dp.GaussianDpEvent, 1.0, 1e-5, "add-remove"), 3)
+    3.731
+    """
+    if not 0 < epsilon < math.inf:
+        raise InputError(f"epsilon = {epsilon}: must be a finite number above 0.")
+
+    accounted = _by_log_noise(make_event, delta, adjacency)
+    low, high = _bracket(lambda log_noise: accounted(log_noise).epsilon, epsilon)
+    exact = accounted(high).accountant in ("analytic Gaussian", "optimal composition")
+    # scipy.optimize, which these need, takes a moment to import.
+    from dp_accounting.mechanism_calibration import ExplicitBracketInterval, calibrate_dp_mechanism
+
+    root = calibrate_dp_mechanism(
+        lambda: _EventAccountant(adjacency),
+        lambda log_noise: make_event(math.exp(log_noise)),
+        epsilon,
+        delta,
+        ExplicitBracketInterval(low, high),
+        tol=_EXACT_TOLERANCE if exact else _TOLERANCE,
+    )
+    return math.exp(root)
+
+
+def _by_log_noise(
+    make_event: Callable[[float], dp.DpEvent], delta: float, adjacency: str
+) -> Callable[[float], Accounted]:
+    """The epsilon of an event as a function of the logarithm of its noise multiplier."""
+    return lambda log_noise: epsilon(make_event(math.exp(log_noise)), delta, adjacency)
+
+
+class _EventAccountant:
+    """Adapts our accountants to the interface that `calibrate_dp_mechanism` expects."""
+
+    ledger = dp.NoOpDpEvent()
+
+    def __init__(self, adjacency: str) -> None:
+        self.adjacency = adjacency
+
+    def compose(self, event: dp.DpEvent) -> _EventAccountant:
+        self.event = event
+        return self
+
+    def get_epsilon(self, delta: float) -> float:
+        # Brent's method interpolates: infinity would spoil it, any huge number does not.
+        return min(epsilon(self.event, delta, self.adjacency).epsilon, 1e12)
+
+
+def _bracket(cost: Callable[[float], float], target: float) -> tuple[float, float]:
+    """Two logarithms of noise, neighbours of the answer: cost(low) > target >= cost(high).
+
+    Comes down from much noise, since an evaluation at little noise is slow. log epsilon is nearly a
+    line in log noise, so each step follows that line, by a factor between 1.25 and 4.
+    """
+    high = math.log(_START)
+    cost_high = cost(high)
+    while cost_high > target:
+        if high >= _MOST:
+            raise InputError(
+                f"epsilon = {target:g} cannot be reached by any noise: something else in the run "
+                "already costs more, or has no noise at all."
+            )
+        high = min(high + math.log(4), _MOST)
+        cost_high = cost(high)
+    slope = -1.0
+    while True:
+        wanted = math.log(target / cost_high) / -slope if cost_high > 0 else math.inf
+        low = high - min(max(1.05 * wanted, math.log(1.25)), math.log(4))
+        if low < math.log(MIN_NOISE):
+            raise InputError(
+                f"epsilon = {target:g} requires less noise than {MIN_NOISE:g} times the clipping norm: "
+                'choose a smaller epsilon, or trust = "none".'
+            )
+        cost_low = cost(low)
+        if cost_low > target:
+            return low, high
+        if 0 < cost_high < cost_low:
+            slope = min(math.log(cost_low / cost_high) / (low - high), -0.5)
+        high, cost_high = low, cost_low

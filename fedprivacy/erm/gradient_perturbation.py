@@ -12,7 +12,7 @@ import numpy as np
 from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
 
-from fedprivacy.accounting import calibration
+from fedprivacy.accounting.epsilon import noise_multiplier as least_noise
 from fedprivacy.accounting.events import MAX_NOISE
 from fedprivacy.erm.approach import Approach, Estimate, check_radius, project
 from fedprivacy.errors import InputError, RunError
@@ -74,7 +74,7 @@ class GradientPerturbation(Approach):
     @cached_property
     def mechanism(self) -> Gaussian:
         """The mechanism that draws the noise of one step, on the sum of the gradients."""
-        noise = calibration.noise_multiplier(self._event_of, self.epsilon, self.delta, self.adjacency)
+        noise = least_noise(self._event_of, self.epsilon, self.delta, self.adjacency)
         return Gaussian(self.objective.loss.lipschitz, noise)
 
     @property

@@ -11,8 +11,9 @@ import numpy as np
 from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
 
-from fedprivacy.accounting import calibration
+from fedprivacy.accounting.epsilon import noise_multiplier as least_noise
 from fedprivacy.accounting.events import MAX_NOISE
+from fedprivacy.accounting.lectures_noise import lectures_gaussian_noise
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.central import CentralMechanism, Settings
 from fedprivacy.mechanisms.ranges import check_adjacency
@@ -71,7 +72,7 @@ class Gaussian(CentralMechanism):
         """
         # Exact for every epsilon; sqrt(2 ln(1.25/delta))/epsilon is proved for epsilon <= 1 only, and gives
         # too little noise for large epsilon.
-        noise = calibration.noise_multiplier(dp.GaussianDpEvent, epsilon, delta, adjacency)
+        noise = least_noise(dp.GaussianDpEvent, epsilon, delta, adjacency)
         return cls(clipping_norm, noise)
 
     @classmethod
@@ -84,7 +85,7 @@ class Gaussian(CentralMechanism):
         Raises:
             InputError: epsilon is not in (0, 1], or another value out of range.
         """
-        noise = calibration.lectures_gaussian_noise(epsilon, delta)
+        noise = lectures_gaussian_noise(epsilon, delta)
         return cls(clipping_norm, _sensitivity(adjacency) * noise)
 
     @property

@@ -38,8 +38,8 @@ import numpy as np
 from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
 
-from fedprivacy.accounting import calibration
 from fedprivacy.accounting.epsilon import epsilon as accounted_epsilon
+from fedprivacy.accounting.epsilon import noise_multiplier as least_noise
 from fedprivacy.accounting.events import MAX_NOISE
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -269,7 +269,7 @@ class NoiseShares(ABC):
                 f"bits = {self.bits}: with {self.clients} clients the modulus has room for noise down to "
                 f"epsilon = {least:.3g} only, not {epsilon:g}. Use more bits."
             )
-        return self.with_noise(calibration.noise_multiplier(released, epsilon, delta, adjacency))
+        return self.with_noise(least_noise(released, epsilon, delta, adjacency))
 
     @property
     def words(self) -> str:

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, get_origin, get_type_hints
 
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.calibration import noise_multiplier as least_noise
 from fedprivacy.accounting.epsilon import Accounted
 from fedprivacy.accounting.epsilon import epsilon as accounted
+from fedprivacy.accounting.epsilon import noise_multiplier as least_noise
 from fedprivacy.accounting.events import is_relative
 from fedprivacy.errors import InputError
 from fedprivacy.io import side_process

@@ -9,8 +9,8 @@ from typing import Any
 
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.calibration import noise_multiplier as least_noise
 from fedprivacy.accounting.epsilon import epsilon as cost
+from fedprivacy.accounting.epsilon import noise_multiplier as least_noise
 from fedprivacy.errors import InputError
 from fedprivacy.io.tolerance import other_plan
 from fedprivacy.mechanisms.bits import RandomizedResponse

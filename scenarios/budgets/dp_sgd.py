@@ -7,8 +7,8 @@ from typing import Any
 
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.calibration import lectures_dp_sgd_noise, noise_multiplier
-from fedprivacy.accounting.epsilon import Accounted, epsilon
+from fedprivacy.accounting.epsilon import Accounted, epsilon, noise_multiplier
+from fedprivacy.accounting.lectures_noise import lectures_dp_sgd_noise
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.sampling.batches import BATCHES, Batches, PoissonBatches, ReplacementBatches, ShuffledBatches

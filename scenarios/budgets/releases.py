@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.calibration import noise_multiplier as least_noise
 from fedprivacy.accounting.epsilon import epsilon as accounted
+from fedprivacy.accounting.epsilon import noise_multiplier as least_noise
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.ranges import LEAST_EPSILON, MOST_EPSILON

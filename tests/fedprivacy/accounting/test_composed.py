@@ -7,10 +7,9 @@ import math
 import pytest
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.calibration import noise_multiplier
 from fedprivacy.accounting.composed import Bound, compositions, gaussian_compositions
 from fedprivacy.accounting.composition import advanced, optimal
-from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.accounting.epsilon import epsilon, noise_multiplier
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
 

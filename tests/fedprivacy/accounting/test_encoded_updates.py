@@ -11,7 +11,6 @@ from dp_accounting import dp_event as dp
 from scipy import integrate, optimize, signal, stats
 
 from fedprivacy.accounting import encoded_updates
-from fedprivacy.accounting.calibration import noise_multiplier
 from fedprivacy.accounting.encoded_updates import (
     EncodedStudentDpEvent,
     encoded_loss,
@@ -19,7 +18,7 @@ from fedprivacy.accounting.encoded_updates import (
     largest_loss,
     moved_delta,
 )
-from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.accounting.epsilon import epsilon, noise_multiplier
 from fedprivacy.accounting.gaussian import gaussian_delta, gaussian_epsilon
 from fedprivacy.errors import InputError, UnsupportedEvent
 

@@ -20,8 +20,7 @@ from scipy.integrate import quad
 from scipy.special import logsumexp, ndtr
 from scipy.stats import norm
 
-from fedprivacy.accounting.calibration import noise_multiplier
-from fedprivacy.accounting.epsilon import epsilon, epsilon_pld, epsilon_rdp
+from fedprivacy.accounting.epsilon import epsilon, epsilon_pld, epsilon_rdp, noise_multiplier
 from fedprivacy.accounting.events import RELATIONS
 from fedprivacy.accounting.fixed_size import fixed_size_loss, fixed_size_rdp
 from fedprivacy.accounting.gaussian import gaussian_delta, gaussian_epsilon

@@ -12,7 +12,7 @@ from dp_accounting import SelfComposedDpEvent
 from scipy import stats
 from torch import nn
 
-from fedprivacy.accounting.calibration import noise_multiplier
+from fedprivacy.accounting.epsilon import noise_multiplier
 from fedprivacy.attacks.repeated_run_epsilon import gaussian_bound, threshold_bound
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models.by_name import build, flat_weights

@@ -7,8 +7,8 @@ import math
 import pytest
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.calibration import lectures_dp_sgd_noise
 from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.accounting.lectures_noise import lectures_dp_sgd_noise
 from fedprivacy.errors import InputError
 from fedprivacy.sampling.batches import PoissonBatches, ReplacementBatches, ShuffledBatches
 from scenarios.budgets.dp_sgd import DpSgdQuestion

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 
@@ -12,12 +11,7 @@ from dp_accounting import dp_event as dp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedprivacy.accounting.calibration import (
-    lectures_dp_sgd_noise,
-    lectures_gaussian_noise,
-    noise_multiplier,
-)
-from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.accounting.epsilon import epsilon, noise_multiplier
 from fedprivacy.accounting.events import RELATIONS
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.sampling.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
@@ -130,18 +124,6 @@ def test_calibration_does_not_keep_anybody_waiting(
     assert time.process_time() - start < seconds
 
 
-def test_the_lectures_formula_within_its_proof_wastes_noise_and_beyond_it_is_refused() -> None:
-    assert lectures_gaussian_noise(1.0, DELTA) == pytest.approx(4.8448, abs=1e-4)
-    for target in (0.1, 0.5, 1.0):
-        lectures = lectures_gaussian_noise(target, DELTA)
-        assert lectures > noise_multiplier(dp.GaussianDpEvent, target, DELTA, "add-remove")
-        assert epsilon(dp.GaussianDpEvent(lectures), DELTA, "add-remove").epsilon <= target
-    with pytest.raises(InputError, match="epsilon <= 1"):
-        lectures_gaussian_noise(8.0, DELTA)
-    with pytest.raises(InputError, match="delta"):
-        lectures_gaussian_noise(1.0, 0.0)
-
-
 @pytest.mark.parametrize("target", [0.02, 0.1, 0.19, 1.0])
 def test_fixed_size_sampling_is_calibrated_at_small_epsilon_too(target: float) -> None:
     def make_event(noise: float) -> dp.DpEvent:
@@ -168,32 +150,3 @@ def test_every_way_to_draw_batches_is_calibrated_soon(batches: Batches) -> None:
         assert time.process_time() - start < 6
         assert epsilon(make_event(noise), DELTA, "replace-one").epsilon <= target
         assert epsilon(make_event(noise * (1 - 2e-4)), DELTA, "replace-one").epsilon > target
-
-
-@pytest.mark.parametrize("target", [0.1, 0.5, 1.0])
-@pytest.mark.parametrize("delta", [1e-5, 1e-8])
-@pytest.mark.parametrize("records", [100, 1000, 10_000])
-def test_the_lectures_dp_sgd_noise_costs_less_than_it_says(records: int, delta: float, target: float) -> None:
-    least = math.ceil((records * target) ** 2 / (32 * math.log(2 / delta)))
-    for steps in (least, 30 * least, records**2):
-        noise = lectures_dp_sgd_noise(target, delta, records, steps)
-        event = ReplacementBatches(steps, 1).event(dp.GaussianDpEvent(noise), records)
-        assert epsilon(event, delta, "replace-one").epsilon < target / 2
-
-
-def test_the_lectures_dp_sgd_noise_is_refused_where_it_is_false() -> None:
-    n, steps, delta = 1000, 5000, 1e-6
-    expected = 16 * math.sqrt(steps * math.log(2 / delta) * math.log(2.5 * steps / (delta * n))) / (n * 0.5)
-    assert lectures_dp_sgd_noise(0.5, delta, n, steps) == pytest.approx(expected)
-    with pytest.raises(InputError, match=r"at least n\^2 epsilon\^2/\(32 ln\(2/delta\)\) = 256021 steps"):
-        lectures_dp_sgd_noise(1.0, DELTA, 10_000, 1)
-    # What the formula would say there: the one record that is drawn is plain to see.
-    noise = 16 * math.sqrt(math.log(2 / DELTA) * math.log(2.5 / (DELTA * 10_000))) / 10_000
-    event = ReplacementBatches(1, 1).event(dp.GaussianDpEvent(noise), 10_000)
-    assert epsilon(event, DELTA, "replace-one").epsilon > 1000
-    # Nor is that the looseness of an accountant: no other record is within 1 of this one with noise 0.01.
-    seen = (1 - math.exp(1.0) * math.erfc(1 / noise / math.sqrt(2))) / 10_000
-    assert seen > 9 * DELTA
-    for wrong in ((2.0, DELTA, n, steps), (0.5, 0.0, n, steps), (0.5, delta, 0, steps), (0.5, 0.5, 100, 1)):
-        with pytest.raises(InputError):
-            lectures_dp_sgd_noise(*wrong)
