@@ -81,7 +81,7 @@ def blocks(cells: Sequence[Protected], uncovered: str, wording: Wording = TRAINI
     if len(assumed) > 2:
         assumed = _shared_once(assumed)
     if assumed:
-        caption = "What the guarantees rest on: they hold provided that all of this is so."
+        caption = "Assumptions: the guarantees hold only if all of these do."
         shown.append(Table(caption, ("Trust model", "Provided that"), assumed, stacked=True))
     if len(cells) > len(arms):
         shown.append(Details("Each requested epsilon", [_each(cells, observers, epsilon_terms)]))

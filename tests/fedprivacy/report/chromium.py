@@ -16,7 +16,7 @@ PATIENCE = 60.0  # seconds for one action
 NARROW = 600  # pixels: a window below that is a phone's
 HEIGHT = 100  # pixels of a window: less to draw at each press of a key, and no test depends on it
 # One thread draws a frame in a third of the time that several take to agree on it.
-ARGUMENTS = ("--no-sandbox", "--disable-threaded-compositing", "--disable-threaded-animation")
+ARGUMENTS = ("--no-sandbox", "--disable-threaded-animation")
 
 
 class Browser:
