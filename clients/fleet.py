@@ -25,7 +25,6 @@ from fedprivacy.plan.reference_data import check_references
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
 from fedprivacy.randomness.streams import Streams
-from fedprivacy.sampling.cohorts import AllSampling
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.training import Training
 from fedprivacy.training.cohort import numbers_held, train_cohort, way_of
@@ -196,7 +195,15 @@ class Fleet:
             records: The bound of the class.
             formed: As `piece_size` has it.
         """
-        return Shape.of(self.training.batches, records, self._places(records, formed))
+        if (shape := self._shapes.get((records, formed))) is None:
+            shape = Shape.of(self.training.batches, records, self._places(records, formed))
+            self._shapes[records, formed] = shape
+        return shape
+
+    @cached_property
+    def _shapes(self) -> dict[tuple[int, bool], Shape]:
+        """The shapes of calls so far: finding one takes longer than a small client's training."""
+        return {}
 
     def places(self, clients: Ids, shape: Shape) -> Ids:
         """The clients' places in calls of a shape, by their ids alone, shape (clients,).
@@ -258,7 +265,7 @@ class Fleet:
 def _dense(scenario: Scenario, plan: Plan) -> bool:
     """Whether clients of a size class mostly have consecutive places in a round's cohort."""
     even = getattr(scenario.data, "partition", "by-user") in ("one-per-example", "iid", "fixed-records")
-    return even and isinstance(plan.sampler, AllSampling)
+    return even and plan.sampler.expected_cohort(plan.population) >= plan.population
 
 
 def _adversarial(options: Training) -> Adversarial | None:
