@@ -30,7 +30,7 @@ from fedprivacy.scenario.training import Training
 from fedprivacy.training.cohort import numbers_held, train_cohort, way_of
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
 from fedprivacy.training.model_spec import ModelSpec, model_spec
-from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_class
+from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_classes
 from fedprivacy.training.trainers import Trainer, trainer_of
 from fedprivacy.training.updates import Stack, Updates
 
@@ -182,7 +182,7 @@ class Fleet:
         room, owners = int(self.plan.unit == "example"), self.people.partition.clients
         agreed = self.sizes[clients] + room
         most = np.where(clients < owners, self._counts[np.minimum(clients, owners - 1)], 0)
-        return np.array([size_class(records) for records in np.maximum(agreed, most).tolist()], np.int64)
+        return size_classes(np.maximum(agreed, most))
 
     @cached_property
     def _counts(self) -> Ids:
