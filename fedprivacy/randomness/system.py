@@ -35,6 +35,9 @@ class FreshStreams(MemberStreams):
 
     members: int
 
+    def __len__(self) -> int:
+        return self.members
+
     def __iter__(self) -> Iterator[np.random.Generator]:
         """Yields the generators."""
         return (fresh() for _ in range(self.members))
