@@ -59,8 +59,8 @@ class MemberStreams(ABC):
     def orders(self, count: int, passes: int) -> Index:
         """Shuffles the numbers from 0 to `count` - 1 in each stream, shape (members, passes, count)."""
         orders = np.tile(np.arange(count), (len(self), passes, 1))
-        for passes_of_one, stream in zip(orders, self, strict=True):
-            for order in passes_of_one:
+        for rows, stream in zip(orders, self, strict=True):
+            for order in rows:
                 stream.shuffle(order)
         return orders
 
