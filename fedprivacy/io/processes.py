@@ -15,7 +15,7 @@ CAN_FORK = "fork" in multiprocessing.get_all_start_methods()
 # Names and limits of glibc (malloc.h): free memory above the first returns to the system, arrays above the
 # second are mapped one by one; 32 MB is the most that every version takes.
 _TRIM_THRESHOLD, _MAP_THRESHOLD = -1, -3
-_KEPT, _MAPPED = 2**30, 2**25
+_RETAINED, _MAPPED = 2**30, 2**25
 
 
 def cores() -> int:
@@ -61,7 +61,7 @@ def settle(begin: Callable[..., object] | None, given: tuple[object, ...]) -> No
         begin(*given)
 
 
-def keep_freed_memory() -> None:
+def retain_freed_memory() -> None:
     """Lets this process keep the memory that it frees, where the C library is glibc.
 
     By default glibc returns the large temporary arrays of each piece of work to the system, and each of
@@ -69,7 +69,7 @@ def keep_freed_memory() -> None:
     """
     with contextlib.suppress(OSError, AttributeError, TypeError):  # another system or library
         library = ctypes.CDLL(None)
-        library.mallopt(_TRIM_THRESHOLD, _KEPT)
+        library.mallopt(_TRIM_THRESHOLD, _RETAINED)
         library.mallopt(_MAP_THRESHOLD, _MAPPED)
 
 

@@ -11,10 +11,10 @@ import pytest
 FAULTS = """
 import resource
 import numpy as np
-from fedprivacy.io.processes import keep_freed_memory
+from fedprivacy.io.processes import retain_freed_memory
 
 if {keep}:
-    keep_freed_memory()
+    retain_freed_memory()
 
 def work():
     for size in (3, 20, 9):  # MB
