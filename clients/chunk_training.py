@@ -196,7 +196,7 @@ class ChunkTrainer:
 
     def _local_updates(self, clients: Ids) -> tuple[Updates, NDArray[np.int64]]:
         fleet, plan = self.fleet, self.fleet.plan
-        records = [fleet.people.partition.records(int(client)) for client in clients]
+        records = fleet.people.partition.records_of(clients)
         task = self._task(clients, fleet.x, fleet.y, records)
         shape = _shape(fleet, int(fleet.classes(clients).max()), self.request.observe)
         secret = plan.unit == "example"

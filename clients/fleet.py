@@ -25,13 +25,12 @@ from fedprivacy.plan.reference_data import check_references
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
 from fedprivacy.randomness.streams import Streams
-from fedprivacy.sampling.cohorts import AllSampling
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.training import Training
 from fedprivacy.training.cohort import numbers_held, train_cohort, way_of
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
 from fedprivacy.training.model_spec import ModelSpec, model_spec
-from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_class
+from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_classes
 from fedprivacy.training.trainers import Trainer, trainer_of
 from fedprivacy.training.updates import Stack, Updates
 
@@ -183,7 +182,7 @@ class Fleet:
         room, owners = int(self.plan.unit == "example"), self.people.partition.clients
         agreed = self.sizes[clients] + room
         most = np.where(clients < owners, self._counts[np.minimum(clients, owners - 1)], 0)
-        return np.array([size_class(records) for records in np.maximum(agreed, most).tolist()], np.int64)
+        return size_classes(np.maximum(agreed, most))
 
     @cached_property
     def _counts(self) -> Ids:
@@ -196,7 +195,15 @@ class Fleet:
             records: The bound of the class.
             formed: As `piece_size` has it.
         """
-        return Shape.of(self.training.batches, records, self._places(records, formed))
+        if (shape := self._shapes.get((records, formed))) is None:
+            shape = Shape.of(self.training.batches, records, self._places(records, formed))
+            self._shapes[records, formed] = shape
+        return shape
+
+    @cached_property
+    def _shapes(self) -> dict[tuple[int, bool], Shape]:
+        """The shapes of calls so far: finding one takes longer than a small client's training."""
+        return {}
 
     def places(self, clients: Ids, shape: Shape) -> Ids:
         """The clients' places in calls of a shape, by their ids alone, shape (clients,).
@@ -258,7 +265,7 @@ class Fleet:
 def _dense(scenario: Scenario, plan: Plan) -> bool:
     """Whether clients of a size class mostly have consecutive places in a round's cohort."""
     even = getattr(scenario.data, "partition", "by-user") in ("one-per-example", "iid", "fixed-records")
-    return even and isinstance(plan.sampler, AllSampling)
+    return even and plan.sampler.expected_cohort(plan.population) >= plan.population
 
 
 def _adversarial(options: Training) -> Adversarial | None:

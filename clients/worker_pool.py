@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from clients.chunk_training import ChunkTrainer, Part, joined
 from clients.fleet import Fleet
 from clients.worker_process import Died, Worker
-from fedprivacy.io.processes import CAN_FORK
+from fedprivacy.io.processes import CAN_FORK, retain_freed_memory
 from fedprivacy.messages.faults import Failure
 from fedprivacy.messages.protocol import TrainRequest
 
@@ -262,6 +262,7 @@ _here: tuple[Fleet, _Shared] | None = None
 def _join(fleet: Fleet, shared: _Shared) -> None:
     """Initialises a worker process."""
     global _here
+    retain_freed_memory()  # pieces are alike, so that each takes the memory of the one before
     _here = fleet, shared
 
 

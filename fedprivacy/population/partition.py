@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,59 @@ class Partition:
     def records(self, client: int) -> Index:
         """The record numbers of one client, shape (its records,)."""
         return self.order[self.offsets[client] : self.offsets[client + 1]]
+
+    def records_of(self, clients: Index) -> RecordNumbers:
+        """The record numbers of several clients, by their ids, shape (clients,)."""
+        return RecordNumbers(self.order, self.offsets[clients], self.offsets[clients + 1])
+
+
+@dataclass(frozen=True)
+class RecordNumbers(Sequence[Index]):
+    """The record numbers of several clients: parts of one array, so that many small clients cost no loop.
+
+    Args:
+        order: Contains them all, shape (numbers,).
+        begins: The begin of each client's part, shape (clients,).
+        ends: The end of each client's part, shape (clients,).
+    """
+
+    order: Index
+    begins: Index
+    ends: Index
+
+    @classmethod
+    def of(cls, records: Sequence[Index]) -> RecordNumbers:
+        """Those of separate arrays, one for each client."""
+        if isinstance(records, RecordNumbers):
+            return records
+        ends = np.cumsum([len(numbers) for numbers in records])
+        return cls(np.concatenate(records), np.append(0, ends[:-1]), ends)
+
+    def __len__(self) -> int:
+        return len(self.begins)
+
+    @overload
+    def __getitem__(self, client: int) -> Index: ...
+    @overload
+    def __getitem__(self, client: slice) -> RecordNumbers: ...
+    def __getitem__(self, client: int | slice) -> Index | RecordNumbers:
+        if isinstance(client, slice):
+            return RecordNumbers(self.order, self.begins[client], self.ends[client])
+        return self.order[self.begins[client] : self.ends[client]]
+
+    def at(self, places: Index) -> RecordNumbers:
+        """Those of the clients at some places, a place maybe twice."""
+        return RecordNumbers(self.order, self.begins[places], self.ends[places])
+
+    @property
+    def counts(self) -> Index:
+        """The number of records of each client, shape (clients,)."""
+        return self.ends - self.begins
+
+    def padded(self, rows: int) -> Index:
+        """All of them, each client's padded with its own first, shape (clients, rows)."""
+        column = np.arange(rows)
+        return self.order[self.begins[:, None] + np.where(column < self.counts[:, None], column, 0)]
 
 
 def public_split(records: int, fraction: float, seed: int) -> tuple[Index, Index]:

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from fedprivacy.population.partition import RecordNumbers
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import Batches, PoissonBatches, ShuffledBatches, padded
 
@@ -91,12 +92,18 @@ class Shape:
 
 
 def size_class(records: int) -> int:
-    """The bound of a client's size class: four classes between a power of two and the next.
+    """The bound of a client's size class, as `size_classes` has it."""
+    return int(size_classes(np.array([records]))[0])
 
-    >>> [size_class(records) for records in (1, 7, 9, 20, 21, 33, 1000)]
+
+def size_classes(records: Index) -> Index:
+    """The bound of each client's size class: four classes between a power of two and the next.
+
+    >>> size_classes(np.array([1, 7, 9, 20, 21, 33, 1000])).tolist()
     [1, 7, 10, 20, 24, 40, 1024]
     """
-    step = max(1, 2 ** ((records - 1).bit_length() - 3))
+    bits = np.frexp(records - 1)[1]  # the length of a whole number in bits
+    step = np.left_shift(1, np.maximum(bits - 3, 0), dtype=np.int64)
     return -(-records // step) * step
 
 
@@ -149,7 +156,11 @@ class Task:
     @cached_property
     def counts(self) -> Index:
         """The number of records of each client, shape (clients,)."""
-        return np.array([len(rows) for rows in self.records])
+        return self._numbers.counts
+
+    @cached_property
+    def _numbers(self) -> RecordNumbers:
+        return RecordNumbers.of(self.records)
 
     @property
     def agreed(self) -> Index:
@@ -186,14 +197,7 @@ class Task:
 
         Another client's broken record can never reach it.
         """
-        counts = self.counts
-        rows = int(counts.max()) if self.shape is None else self.shape.rows
-        if (counts == rows).all():
-            return np.stack(self.records)
-        places = np.repeat(np.array([client_rows[0] for client_rows in self.records])[:, None], rows, axis=1)
-        for row, client_rows in zip(places, self.records, strict=True):
-            row[: len(client_rows)] = client_rows
-        return places
+        return self._numbers.padded(int(self.counts.max()) if self.shape is None else self.shape.rows)
 
     def positions(self, *, secret: bool) -> tuple[Index, NDArray[np.bool_], Index]:
         """Every batch of every client, padded to a common shape. Each client draws from a stream of its own.
@@ -226,7 +230,7 @@ class Task:
         missing = ((0, 0), (0, 0), (0, max(0, shape.width - positions.shape[2])))
         return replace(
             self,
-            records=[self.records[place] for place in places],
+            records=self._numbers.at(places),
             clients=self.clients[places],
             sizes=None if self.sizes is None else self.sizes[places],
             shape=shape,

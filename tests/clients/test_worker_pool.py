@@ -134,6 +134,19 @@ def test_larger_clients_come_in_smaller_pieces(make_scenario, monkeypatch: pytes
     assert fits == sorted(set(fits), reverse=True)
 
 
+def test_calls_are_larger_where_every_client_takes_part_in_each_round(
+    make_scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By whichever sampler; with fewer of them more places would be empty."""
+    monkeypatch.setattr(Fleet, "piece_size", lambda self, records=None, *, formed=False: 40)
+
+    def places(sampling: str) -> int:
+        return Fleet.of(make_scenario(f"sampling={{{sampling}}}", text=SCENARIO)).shape(3).places
+
+    assert places("name='fixed', cohort=300") == places("name='all'") == 40
+    assert places("name='fixed', cohort=299") == places("name='poisson', rate=0.5") == 10
+
+
 def test_a_worker_ends_with_its_parent() -> None:
     """Even where that was killed: nobody would want its work, and it holds the data."""
     code = (

@@ -5,7 +5,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from fedprivacy.population.partition import Partition, by_user, dirichlet, fixed_records, iid, one_per_example
+from fedprivacy.population.partition import (
+    Partition,
+    RecordNumbers,
+    by_user,
+    dirichlet,
+    fixed_records,
+    iid,
+    one_per_example,
+)
 
 LABELS = np.arange(103) % 4
 USERS = np.array([f"user {number}" for number in np.arange(103) ** 2 % 17])
@@ -102,3 +110,18 @@ def test_dirichlet_with_as_many_clients_as_records_gives_each_one(alpha: float) 
     dealt = dirichlet(LABELS, 103, alpha, public_fraction=0.0, seed=1)
     assert np.array_equal(np.sort(dealt.order), np.arange(103))
     assert set(np.diff(dealt.offsets)) == {1}
+
+
+def test_records_of_several_clients_are_parts_of_one_array() -> None:
+    dealt = by_user(USERS, public_fraction=0.25, seed=1)
+    clients = np.array([4, 0, 4, dealt.clients - 1])
+    many, lists = dealt.records_of(clients), [dealt.records(client) for client in clients.tolist()]
+    assert many.order is dealt.order
+    for numbers in (many, RecordNumbers.of(lists), RecordNumbers.of(many)):
+        assert all(np.array_equal(a, b) for a, b in zip(numbers, lists, strict=True))
+        assert numbers.counts.tolist() == [len(a) for a in lists]
+        assert [a.tolist() for a in numbers.at(np.array([2, 1]))] == [lists[2].tolist(), lists[1].tolist()]
+        assert [a.tolist() for a in numbers[1:3]] == [a.tolist() for a in lists[1:3]]
+        padded = numbers.padded(50)
+        for row, own in zip(padded, lists, strict=True):  # padded with its own first, never with another's
+            assert row.tolist() == own.tolist() + [own[0]] * (50 - len(own))

@@ -8,7 +8,7 @@ from torch import nn
 
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import Batches, PoissonBatches, ShuffledBatches
-from fedprivacy.training.task import LocalTraining, Task
+from fedprivacy.training.task import LocalTraining, Task, size_class, size_classes
 
 
 def task(batches: Batches, streams: Streams, round: int = 0) -> Task:
@@ -45,3 +45,13 @@ def test_what_is_accounted_for_is_drawn_anew_in_each_run_and_round() -> None:
     for other in (used(runs[1], secret=True), used(runs[0], secret=True, round=1)):
         agree = (other[0, :, :7] == used(runs[0], secret=True)[0, :, :7]).mean()
         assert abs(agree - 0.5) < 5 * 0.5 / np.sqrt(280)  # of 280 coins; false alarms: 1e-6
+
+
+def test_size_classes_are_four_between_powers_of_two() -> None:
+    counts = np.arange(1, 5000)
+    classes = size_classes(counts)
+    assert classes.tolist() == [size_class(count) for count in counts.tolist()]
+    assert (classes >= counts).all()
+    assert (np.diff(classes) >= 0).all()
+    assert np.unique(classes[counts > 512]).tolist()[:6] == [640, 768, 896, 1024, 1280, 1536]
+    assert (classes[:8] == counts[:8]).all()
