@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -83,7 +84,21 @@ def test_the_sum_of_discrete_gaussians_differs_from_a_single_one_by_half_of_tau(
     assert np.abs(ratio[near]).max() <= tau(variance, shares) / 2
 
 
-def test_published_formulas() -> None:
+@pytest.mark.parametrize(("variance", "shares"), [(0.25, 900), (0.25, 1001), (0.25, 30_000), (1.0, 1002)])
+def test_tau_of_many_shares_is_a_bound_from_a_thousand_terms(variance: float, shares: int) -> None:
+    exact = 10 * math.fsum(math.exp(-2 * math.pi**2 * variance * k / (k + 1)) for k in range(1, shares))
+    assert exact * (1 - 1e-12) <= tau(variance, shares) <= 1.01 * exact
+
+
+def test_a_billion_shares_take_no_memory() -> None:
+    tracemalloc.start()
+    claim = epsilon(DiscreteGaussianSumDpEvent(4.0, 10**9, 100, 1), 1e-5, "zero-out").epsilon
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+    assert 0 < claim < 0.01
+
+
+def test_formulas_by_hand() -> None:
     """Skellam at D2 = 5, D1 = 10, mu = 50; the discrete Gaussian of a single share is a Gaussian."""
     proved = integer_sum_rdp(SkellamDpEvent(50.0, 25, 4), ORDERS, "zero-out")
     whole = np.array([2, 3, 7, 64])
@@ -114,6 +129,21 @@ def test_little_noise_in_a_share_proves_nothing_about_a_sum() -> None:
     assert np.isinf(integer_sum_rdp(event, ORDERS, "zero-out")).all()
 
 
+@pytest.mark.parametrize("squared_norm", [0, 4])
+@pytest.mark.parametrize("variance", [9.0, 90.0])
+@pytest.mark.parametrize("shares", [None, 10])
+def test_add_remove_is_refused_whatever_the_vector(
+    squared_norm: int, variance: float, shares: int | None
+) -> None:
+    """Also where all vectors are zero: a client that leaves takes its share of the noise along."""
+    event: dp.DpEvent = SkellamDpEvent(variance, squared_norm, 8)
+    if shares:
+        event = DiscreteGaussianSumDpEvent(variance, shares, squared_norm, 8)
+    for released in (event, dp.PoissonSampledDpEvent(0.1, event), dp.SelfComposedDpEvent(event, 3)):
+        with pytest.raises(UnsupportedEvent, match="takes its share of the noise along"):
+            epsilon(released, 1e-5, "add-remove")
+
+
 @pytest.mark.parametrize("event", [SkellamDpEvent(90.0, 4, 8), DiscreteGaussianSumDpEvent(9.0, 10, 4, 8)])
 def test_what_has_no_account_is_refused_with_the_reason(event: dp.DpEvent) -> None:
     with pytest.raises(UnsupportedEvent, match="takes its share of the noise along"):
@@ -133,8 +163,9 @@ def test_what_has_no_account_is_refused_with_the_reason(event: dp.DpEvent) -> No
 def test_without_noise_or_without_a_vector() -> None:
     for event in (SkellamDpEvent(0.0, 4, 8), DiscreteGaussianSumDpEvent(0.0, 10, 4, 8)):
         assert epsilon(event, 1e-5, "zero-out").epsilon == math.inf
-    for event in (SkellamDpEvent(9.0, 0, 8), DiscreteGaussianSumDpEvent(9.0, 10, 0, 8)):
+    for event in (SkellamDpEvent(9.0, 0, 8), DiscreteGaussianSumDpEvent(0.25, 10, 0, 8)):
         assert epsilon(event, 1e-5, "zero-out").epsilon == 0
+        assert not integer_sum_rdp(event, ORDERS, "replace-one").any()
 
 
 def test_it_composes_with_gaussian_noise() -> None:
