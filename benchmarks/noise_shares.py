@@ -1,4 +1,4 @@
-"""What noise in shares costs: time, bits, the bias of rounding, and what the modulus wraps.
+"""What noise in shares costs: time, bits, the bias of rounding, and coordinates that the modulus wraps.
 
     python -m benchmarks.noise_shares
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from fedprivacy.mechanisms.modular import centre, reduce
+from fedprivacy.mechanisms.modular import centre, reduce_modulo
 from fedprivacy.mechanisms.rotation import random_signs, rotate
 from fedprivacy.mechanisms.rounding import round_within
 from fedprivacy.mechanisms.skellam import Skellam
@@ -120,7 +120,7 @@ def wraps(mechanism: Skellam, equal: bool, coordinates: int, stream: np.random.G
         scaled = rotate(total * mechanism.clipping_norm, signs) * mechanism.scale
         summed = np.rint(scaled).astype(np.int64)
         summed += mechanism.draw(mechanism.padded, stream, shares=mechanism.clients)
-        count += int((centre(reduce(summed, mechanism.bits), mechanism.bits) != summed).sum())
+        count += int((centre(reduce_modulo(summed, mechanism.bits), mechanism.bits) != summed).sum())
     return count * 1e6 / (rounds * mechanism.padded)
 
 
