@@ -323,9 +323,13 @@ def test_each_observer_faces_the_shares_that_it_does_not_know() -> None:
         alone.event("participant")
 
 
-def test_noise_before_calibration_has_no_privacy() -> None:
+def test_noise_without_an_account_has_no_privacy() -> None:
+    """Before calibration, or with less noise than any accountant reads."""
     for kind in KINDS:
-        assert epsilon(kind(1.0, 0.0, 8, 12, 5, 5).event(), DELTA, "zero-out").epsilon == math.inf
+        for noise_multiplier in (0.0, 1e-9, 1e-5):
+            event = kind(1.0, noise_multiplier, 8, 12, 5, 5).event()
+            assert event == dp.NonPrivateDpEvent()
+            assert epsilon(event, DELTA, "zero-out").epsilon == math.inf
 
 
 @pytest.mark.parametrize(
