@@ -1,4 +1,4 @@
-"""What noise in shares costs: time, bits, the bias of rounding, and coordinates that the modulus wraps.
+"""Measures noise in shares: time, bits, the bias of rounding, and coordinates that wrap.
 
     python -m benchmarks.noise_shares
 

@@ -43,11 +43,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.accounting import calibration
 from fedprivacy.accounting.epsilon import epsilon as accounted_epsilon
-from fedprivacy.accounting.events import MIN_NOISE
+from fedprivacy.accounting.events import MAX_COUNT, MIN_NOISE
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.mechanisms.clipping import clip
 from fedprivacy.mechanisms.modular import LEAST_BITS, MOST_BITS, Integers, centre, modular_sum, reduce_modulo
-from fedprivacy.mechanisms.ranges import check_noise, check_size
+from fedprivacy.mechanisms.ranges import check_epsilon, check_noise, check_size
 from fedprivacy.mechanisms.rotation import Numbers, padded, rotate, rotate_back
 from fedprivacy.mechanisms.rounding import LARGEST_COORDINATE, largest_squared_norm, round_within
 
@@ -340,7 +340,10 @@ class NoiseShares(ABC):
             UnsupportedEvent: The adjacency is add-remove.
         """
 
+        check_epsilon(epsilon)
         check_size("rounds", rounds)
+        if rounds > MAX_COUNT:
+            raise InputError(f"rounds = {rounds}: must be at most {MAX_COUNT}.")
         largest = self.largest_noise
 
         def released(noise_multiplier: float) -> dp.DpEvent:
@@ -355,7 +358,7 @@ class NoiseShares(ABC):
                 f"room for shares of a variance of {self.least_share:g}, so that no epsilon is proved. Use "
                 "more bits or fewer clients."
             )
-        if 0 < epsilon < least:
+        if epsilon < least:
             raise InputError(
                 f"bits = {self.bits}: too few: with {self.clients} clients the modulus has room for noise "
                 f"down to epsilon = {least:.3g} only, not {epsilon:g}. Use more bits."
