@@ -230,6 +230,8 @@ def test_budgets_without_an_answer_are_refused_in_words_of_the_caller(kind: type
     for epsilon_, rounds, words in (
         (math.nan, 1, "^epsilon = nan"),
         (0.0, 1, "^epsilon = 0"),
+        (1e15, 1, r"^epsilon = 1000000000000000"),
+        (1.0, 10**12, r"^rounds = 1000000000000: must be at most"),
         (1.0, 0, "^rounds = 0: must be a whole number of at least 1"),
         (1.0, -1, "^rounds = -1"),
         (1.0, 1.5, "^rounds = 1.5"),
