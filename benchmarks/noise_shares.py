@@ -1,4 +1,4 @@
-"""What noise in shares costs: time, bits, the bias of rounding, and what the modulus wraps.
+"""Measures noise in shares: time, bits, the bias of rounding, and coordinates that wrap.
 
     python -m benchmarks.noise_shares
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from fedprivacy.mechanisms.modular import centre, reduce
+from fedprivacy.mechanisms.modular import centre, reduce_modulo
 from fedprivacy.mechanisms.rotation import random_signs, rotate
 from fedprivacy.mechanisms.rounding import round_within
 from fedprivacy.mechanisms.skellam import Skellam
@@ -37,23 +37,23 @@ class Row:
 
     Args:
         mechanism: The mechanism.
-        kibibytes: Of one client's message.
-        encoding: Seconds for clipping, rotating and rounding one update.
-        noise: Seconds for one client's noise.
+        message_kibibytes: Of one client's message.
+        encoding_seconds: Seconds for clipping, rotating and rounding one update.
+        noise_seconds: Seconds for one client's noise.
         bias: The part of its length that a random update loses on average.
         worst_bias: The same of an update whose rounding varies most.
-        independent: Coordinates that wrap in sums of independent updates, in a million.
-        equal: Coordinates that wrap in sums of equal updates, in a million.
+        wrapped_independent: Coordinates that wrap in sums of independent updates, in a million.
+        wrapped_equal: Coordinates that wrap in sums of equal updates, in a million.
     """
 
     mechanism: Skellam
-    kibibytes: float
-    encoding: float
-    noise: float
+    message_kibibytes: float
+    encoding_seconds: float
+    noise_seconds: float
     bias: float
     worst_bias: float
-    independent: float
-    equal: float
+    wrapped_independent: float
+    wrapped_equal: float
 
 
 def measured(mechanism: Skellam, repeats: int, coordinates: int, streams: Streams) -> Row:
@@ -80,14 +80,14 @@ def measured(mechanism: Skellam, repeats: int, coordinates: int, streams: Stream
         mechanism.bits_per_message / 8 / 1024,
         middle - start,
         end - middle,
-        bias(mechanism, rotate(update, signs) * mechanism.scale, repeats, stream),
-        bias(mechanism, halves(mechanism), repeats, stream),
-        wraps(mechanism, False, coordinates, stream),
-        wraps(mechanism, True, coordinates, stream),
+        relative_bias(mechanism, rotate(update, signs) * mechanism.scale, repeats, stream),
+        relative_bias(mechanism, half_integer_vector(mechanism), repeats, stream),
+        wrapped_per_million(mechanism, False, coordinates, stream),
+        wrapped_per_million(mechanism, True, coordinates, stream),
     )
 
 
-def halves(mechanism: Skellam) -> NDArray[np.float64]:
+def half_integer_vector(mechanism: Skellam) -> NDArray[np.float64]:
     """A scaled vector within the norm, of which as many numbers as possible end in a half."""
     norm, size = mechanism.scale * mechanism.clipping_norm, mechanism.padded
     level = math.floor(norm / math.sqrt(size) + 0.5) - 0.5  # some have it, and others 1 more
@@ -97,13 +97,17 @@ def halves(mechanism: Skellam) -> NDArray[np.float64]:
     return np.where(np.arange(size) < higher, level + 1, level)
 
 
-def bias(mechanism: Skellam, vector: NDArray[np.float64], repeats: int, stream: np.random.Generator) -> float:
+def relative_bias(
+    mechanism: Skellam, vector: NDArray[np.float64], repeats: int, stream: np.random.Generator
+) -> float:
     """The part of a vector's length that its rounded mean loses."""
     along = [round_within(vector, mechanism.squared_norm, stream) @ vector for _ in range(repeats)]
     return float(1 - np.mean(along) / (vector @ vector))
 
 
-def wraps(mechanism: Skellam, equal: bool, coordinates: int, stream: np.random.Generator) -> float:
+def wrapped_per_million(
+    mechanism: Skellam, equal: bool, coordinates: int, stream: np.random.Generator
+) -> float:
     """The coordinates of sums that exceed the modulus, in a million.
 
     Rounding is left out: it changes the variance of these sums by little.
@@ -120,7 +124,7 @@ def wraps(mechanism: Skellam, equal: bool, coordinates: int, stream: np.random.G
         scaled = rotate(total * mechanism.clipping_norm, signs) * mechanism.scale
         summed = np.rint(scaled).astype(np.int64)
         summed += mechanism.draw(mechanism.padded, stream, shares=mechanism.clients)
-        count += int((centre(reduce(summed, mechanism.bits), mechanism.bits) != summed).sum())
+        count += int((centre(reduce_modulo(summed, mechanism.bits), mechanism.bits) != summed).sum())
     return count * 1e6 / (rounds * mechanism.padded)
 
 
@@ -146,13 +150,13 @@ def main(
             f"{dimension:,}",
             f"{epsilon:g}",
             str(bits),
-            f"{row.kibibytes:.3g}",
-            f"{1e3 * row.encoding:.3g} ms",
-            f"{1e3 * row.noise:.3g} ms",
+            f"{row.message_kibibytes:.3g}",
+            f"{1e3 * row.encoding_seconds:.3g} ms",
+            f"{1e3 * row.noise_seconds:.3g} ms",
             f"{100 * row.bias:.3f} %",
             f"{100 * row.worst_bias:.3f} %",
-            f"{row.independent:.0f}",
-            f"{row.equal:.0f}",
+            f"{row.wrapped_independent:.0f}",
+            f"{row.wrapped_equal:.0f}",
             f"{1e6 * row.mechanism.wrap_chance:.0f}",
         )
     Console(width=150).print(table)

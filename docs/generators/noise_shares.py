@@ -21,6 +21,7 @@ CASES = (
     (1000, 1024, 8.0, 16),
     (100, 2**20, 1.0, 16),
     (100, 2**20, 1.0, 18),
+    (100_000, 1024, 4.0, 18),  # too few bits
 )
 _STEPS = 10**12
 
@@ -54,8 +55,8 @@ def markdown() -> str:
                 f"{dimension:,}",
                 f"{epsilon:g}",
                 str(bits),
-                f"{mechanism.error / central_variance(epsilon):.3f}",
-                f"{mechanism.error / exact:.3f}",
+                f"{mechanism.variance(clients) / central_variance(epsilon):.3f}",
+                f"{mechanism.variance(clients) / exact:.3f}",
                 f"{mechanism.bits_per_message / 8 / 1024:,.4g} KiB",
             )
         )

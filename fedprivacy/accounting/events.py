@@ -179,11 +179,7 @@ def _release(event: dp.DpEvent) -> dp.DpEvent | None:
             if buckets == 1 or p == 1:
                 return None
             return event if p > 0 else dp.NonPrivateDpEvent()
-        case (
-            PureDpEvent(epsilon=0)
-            | SkellamDpEvent(squared_norm=0)
-            | DiscreteGaussianSumDpEvent(squared_norm=0)
-        ):
+        case PureDpEvent(epsilon=0):
             return None
         case dp.TruncatedSubsampledGaussianDpEvent():
             if 0 in (event.sampling_probability, event.truncated_batch_size, event.dataset_size):

@@ -39,6 +39,7 @@ from fedprivacy.errors import UnsupportedEvent
 
 MOST_SQUARED_NORM = 2**63
 LEAST_SHARE = 0.25  # sigma^2 of a discrete Gaussian whose sum has a bound
+_TERMS = 1000  # of tau that are added up
 
 
 @attr.s(frozen=True, slots=True, auto_attribs=True)
@@ -90,6 +91,8 @@ def integer_sum_rdp(event: IntegerSumDpEvent, orders: ArrayLike, adjacency: str)
     """
     if adjacency == "add-remove":
         raise UnsupportedEvent(ADD_REMOVE)
+    if event.squared_norm == 0:  # nothing moves; under add-remove the noise does
+        return np.zeros_like(np.asarray(orders, dtype=np.float64))
     moved = 2 if adjacency == "replace-one" else 1
     l2 = moved * math.sqrt(event.squared_norm)
     l1 = moved * min(math.sqrt(event.dimension * event.squared_norm), event.squared_norm)
@@ -120,12 +123,18 @@ def _discrete_gaussians(
 def tau(variance: float, shares: int) -> float:
     """Returns the term t by which a sum of discrete Gaussians differs from a single one.
 
+    Beyond 1,000 shares it is an upper bound, so that its cost does not grow with their number.
+
     Args:
         variance: sigma^2 of each.
         shares: n, their number.
     """
-    k = np.arange(1, shares)
-    return 10 * float(np.sum(np.exp(-2 * math.pi**2 * variance * k / (k + 1))))
+    k = np.arange(1, min(shares, _TERMS + 1))
+    total = float(np.sum(np.exp(-2 * math.pi**2 * variance * k / (k + 1))))
+    # Terms fall: each of the others is at most the first that is left out.
+    left = max(0, shares - 1 - _TERMS)
+    total += left * math.exp(-2 * math.pi**2 * variance * (_TERMS + 1) / (_TERMS + 2))
+    return 10 * total
 
 
 ADD_REMOVE = (

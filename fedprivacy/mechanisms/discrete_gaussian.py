@@ -8,9 +8,10 @@ from typing import ClassVar
 import numpy as np
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.integer_sums import DiscreteGaussianSumDpEvent
+from fedprivacy.accounting.integer_sums import LEAST_SHARE, DiscreteGaussianSumDpEvent
 from fedprivacy.mechanisms.integer_noise import discrete_gaussian
-from fedprivacy.mechanisms.noise_shares import Integers, NoiseShares, Observer
+from fedprivacy.mechanisms.modular import Integers
+from fedprivacy.mechanisms.noise_shares import NoiseShares
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class DiscreteGaussian(NoiseShares):
 
     name: ClassVar[str] = "discrete-gaussian"
     title: ClassVar[str] = "discrete Gaussian"
+    least_share: ClassVar[float] = LEAST_SHARE
 
     def draw(self, dimension: int, stream: np.random.Generator, *, shares: int = 1) -> Integers:
         """As `NoiseShares` has it."""
@@ -31,9 +33,7 @@ class DiscreteGaussian(NoiseShares):
             total += discrete_gaussian(self.share_variance, dimension, stream)
         return total
 
-    def event(self, observer: Observer = "server") -> dp.DpEvent:
-        """As `NoiseShares` has it."""
-        shares = self.shares_against(observer)
+    def _event(self, shares: int) -> dp.DpEvent:
         return DiscreteGaussianSumDpEvent(self.share_variance, shares, self.squared_norm, self.padded)
 
     def log_moment(self, t: float, shares: int) -> float:

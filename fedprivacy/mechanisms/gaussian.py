@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from fedprivacy.accounting.epsilon import noise_multiplier as least_noise
 from fedprivacy.accounting.events import MAX_NOISE
 from fedprivacy.accounting.lectures_noise import lectures_gaussian_noise
-from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.central import CentralMechanism, Settings
-from fedprivacy.mechanisms.ranges import check_adjacency
+from fedprivacy.mechanisms.ranges import check_adjacency, check_noise
 
 
 @dataclass(frozen=True)
@@ -43,15 +42,7 @@ class Gaussian(CentralMechanism):
     title: ClassVar[str] = "Gaussian"
 
     def __post_init__(self) -> None:
-        if not 0 < self.clipping_norm < math.inf:
-            raise InputError(
-                f"clipping norm = {self.clipping_norm}: must be a finite number above 0; 0.1 to 10 is usual."
-            )
-        if not 0 <= self.noise_multiplier < math.inf:
-            raise InputError(
-                f"noise multiplier = {self.noise_multiplier}: must be a finite number of at least 0; "
-                "0.5 to 20 is usual."
-            )
+        check_noise(self.clipping_norm, self.noise_multiplier)
 
     @classmethod
     def uncalibrated(cls, clipping_norm: float, dimension: int, direction: str) -> Self:

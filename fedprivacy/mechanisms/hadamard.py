@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.mechanisms.bits import RandomizedResponse
 from fedprivacy.mechanisms.frequency import Counts, FrequencyOracle, Reports, half_distinguished
+from fedprivacy.mechanisms.rotation import padded
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class HadamardResponse(FrequencyOracle):
     @property
     def size(self) -> int:
         """K, the rows of the matrix."""
-        return 1 << (self.categories - 1).bit_length()
+        return padded(self.categories)
 
     @property
     def p(self) -> float:
@@ -81,7 +82,7 @@ def parity(numbers: NDArray[np.int32]) -> NDArray[np.int32]:
 def walsh_hadamard(vector: NDArray[Any]) -> NDArray[Any]:
     """The sums over i of vector[i] (-1)^(ones that i and j have in common), for each j, in its own order.
 
-    Exact for integers, where `sqkr.hadamard` is orthonormal and has the order that was fastest.
+    Exact for integers, where `rotation.hadamard` is orthonormal and has the order that was fastest.
 
     Args:
         vector: Its length is a power of two.

@@ -79,7 +79,7 @@ class Poisson(LogConcave):
         return logarithm - _log_factorial(value) + _log_factorial(self.mode)
 
 
-class DiscreteGaussian(LogConcave):
+class DiscreteGaussianLaw(LogConcave):
     """The discrete Gaussian distribution: p(k) proportional to e^(-k^2 / (2 sigma^2)) on the integers.
 
     Args:
@@ -136,7 +136,7 @@ def discrete_gaussian(variance: float, size: int, stream: np.random.Generator) -
 
 # Laws with their tables, which every client draws from.
 _poisson = lru_cache(maxsize=8)(Poisson)
-_discrete_gaussian = lru_cache(maxsize=8)(DiscreteGaussian)
+_discrete_gaussian = lru_cache(maxsize=8)(DiscreteGaussianLaw)
 
 
 def _check_range(name: str, value: float) -> None:

@@ -12,7 +12,7 @@ Integers = NDArray[np.int64]
 LEAST_BITS, MOST_BITS = 2, 28
 
 
-def reduce(values: Integers, bits: int) -> Integers:
+def reduce_modulo(values: Integers, bits: int) -> Integers:
     """Reduces integers modulo 2^b, into [0, 2^b)."""
     return values & ((1 << bits) - 1)
 
@@ -20,7 +20,7 @@ def reduce(values: Integers, bits: int) -> Integers:
 def centre(residues: Integers, bits: int) -> Integers:
     """Returns the integers of least size with these residues, in [-2^(b-1), 2^(b-1))."""
     half = 1 << (bits - 1)
-    return reduce(residues + half, bits) - half
+    return reduce_modulo(residues + half, bits) - half
 
 
 def modular_sum(messages: Iterable[Integers], dimension: int, bits: int) -> Integers:
@@ -33,5 +33,5 @@ def modular_sum(messages: Iterable[Integers], dimension: int, bits: int) -> Inte
     """
     total = np.zeros(dimension, dtype=np.int64)
     for message in messages:
-        total = reduce(total + message, bits)
+        total = reduce_modulo(total + message, bits)
     return total

@@ -20,7 +20,8 @@ drops out is assumed to be independent of the victim's records.
 
     2^(b-1) = 4 sqrt(s^2 C^2 n^2/d + n/4 + n mu/(n_min - t))      with mu = (z s C)^2
 
-for the noise multiplier z, which is relative to C as everywhere. So s is a function of z in closed form.
+for the noise multiplier z, which is relative to C as everywhere. So s is a function of z in closed form. It
+is at least 4/C: below, conditional rounding shortens an update by more than an eighth, down to zero.
 
 Sources: Kairouz, Liu and Steinke 2021 (rotation, conditional rounding, discrete Gaussian); Agarwal, Kairouz
 and Liu 2021 (Skellam).
@@ -30,29 +31,31 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 
 import numpy as np
+import torch
 from dp_accounting import dp_event as dp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fedprivacy.accounting.epsilon import epsilon as accounted_epsilon
 from fedprivacy.accounting.epsilon import noise_multiplier as least_noise
-from fedprivacy.accounting.events import MAX_NOISE
-from fedprivacy.errors import InputError
-from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.mechanisms.modular import LEAST_BITS, MOST_BITS, centre, reduce
-from fedprivacy.mechanisms.ranges import check_size
-from fedprivacy.mechanisms.rotation import padded, rotate, rotate_back
-from fedprivacy.mechanisms.rounding import MOST, largest_squared_norm, round_within
+from fedprivacy.accounting.events import MAX_COUNT, MIN_NOISE
+from fedprivacy.errors import InputError, RunError
+from fedprivacy.mechanisms.clipping import clip
+from fedprivacy.mechanisms.modular import LEAST_BITS, MOST_BITS, Integers, centre, modular_sum, reduce_modulo
+from fedprivacy.mechanisms.ranges import check_epsilon, check_noise, check_size
+from fedprivacy.mechanisms.rotation import Numbers, padded, rotate, rotate_back
+from fedprivacy.mechanisms.rounding import LARGEST_COORDINATE, largest_squared_norm, round_within
 
 Observer = Literal["server", "participant", "outsider"]
-Integers = NDArray[np.int64]
-Numbers = NDArray[np.float64]
 
 DEVIATIONS = 4.0  # of the sum that the modulus has room for
+LEAST_SCALE = 4.0  # of s C
+_LARGE = 1e150  # numbers whose squares do not overflow
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,8 @@ class NoiseShares(ABC):
         dimension: The numbers of an update, before padding.
         bits: b, of one coordinate of a message, from 2 to 28.
         clients: n, the most clients in a sum.
-        survivors: n_min, the fewest clients in a sum, from 1 to n.
-        colluders: t, how many of the survivors may collude with the observer, below n_min.
+        min_survivors: n_min, the fewest clients in a sum, from 1 to n.
+        colluders: t, how many of these may collude with the observer, below n_min.
 
     Raises:
         InputError: A value is out of range, or the bits are too few for these clients.
@@ -78,30 +81,39 @@ class NoiseShares(ABC):
     dimension: int
     bits: int
     clients: int
-    survivors: int
+    min_survivors: int
     colluders: int = 0
     name: ClassVar[str]
     title: ClassVar[str]
+    least_share: ClassVar[float] = MIN_NOISE  # the variance of a share of noise that has an account
 
     def __post_init__(self) -> None:
-        _ = Gaussian(self.clipping_norm, self.noise_multiplier)  # the same ranges
-        check_size("dimension", self.dimension)
-        check_size("clients", self.clients)
-        if not 1 <= self.survivors <= self.clients:
-            raise InputError(f"survivors = {self.survivors}: must be from 1 to clients = {self.clients}.")
-        if not 0 <= self.colluders < self.survivors:
+        check_noise(self.clipping_norm, self.noise_multiplier)
+        for name in ("dimension", "bits", "clients", "min_survivors"):
+            _check_whole(name, getattr(self, name), 1)
+        _check_whole("colluders", self.colluders, 0)
+        if self.min_survivors > self.clients:
             raise InputError(
-                f"colluders = {self.colluders}: must be from 0 to survivors - 1 = {self.survivors - 1}: "
-                "of a sum without honest clients nothing is private."
+                f"min_survivors = {self.min_survivors}: must be from 1 to clients = {self.clients}."
+            )
+        if self.colluders >= self.min_survivors:
+            raise InputError(
+                f"colluders = {self.colluders}: must be from 0 to min_survivors - 1 = "
+                f"{self.min_survivors - 1}: of a sum without honest clients nothing is private."
             )
         if not LEAST_BITS <= self.bits <= MOST_BITS:
             raise InputError(f"bits = {self.bits}: must be from {LEAST_BITS} to {MOST_BITS}; 16 is usual.")
-        if self._room <= 0:
-            least = math.floor(math.log2(DEVIATIONS * math.sqrt(self.clients) / 2)) + 2
-            raise InputError(
-                f"bits = {self.bits}: the rounding of {self.clients} clients alone fills the modulus. "
-                f"Use at least {least} bits."
-            )
+        if self._room < LEAST_SCALE**2 * self._spread:
+            self._refuse_bits()
+
+    def _refuse_bits(self) -> NoReturn:
+        least = DEVIATIONS * math.sqrt(LEAST_SCALE**2 * self._spread + self.clients / 4)
+        bits = math.ceil(math.log2(least)) + 1
+        remedy = f"Use at least {bits} bits." if bits <= MOST_BITS else "Use fewer clients or less noise."
+        raise InputError(
+            f"bits = {self.bits}: too few for {self.clients} clients at noise multiplier "
+            f"{self.noise_multiplier:g}: an update would be rounded to almost nothing. {remedy}"
+        )
 
     @property
     def padded(self) -> int:
@@ -111,20 +123,29 @@ class NoiseShares(ABC):
     @property
     def honest(self) -> int:
         """n_min - t, the honest shares in every sum."""
-        return self.survivors - self.colluders
+        return self.min_survivors - self.colluders
 
     @property
     def _room(self) -> float:
         """The variance that the modulus has room for, less that of rounding."""
         return (2.0 ** (self.bits - 1) / DEVIATIONS) ** 2 - self.clients / 4
 
+    @property
+    def _spread(self) -> float:
+        """The variance of the sum without rounding where all updates are equal, in units of s^2 C^2."""
+        return self.clients**2 / self.padded + self.noise_multiplier**2 * self.clients / self.honest
+
     @cached_property
     def scale(self) -> float:
         """s, by which a rotated update is multiplied before it is rounded."""
-        signal = self.clients**2 / self.padded
-        noise = self.noise_multiplier**2 * self.clients / self.honest
         # Few clients and many coordinates leave more room than exact norms have.
-        return min(math.sqrt(self._room / (signal + noise)), MOST - 2) / self.clipping_norm
+        return min(math.sqrt(self._room / self._spread), LARGEST_COORDINATE - 1) / self.clipping_norm
+
+    @property
+    def largest_noise(self) -> float:
+        """The largest noise multiplier that the modulus has room for, at the least scale."""
+        noise = self._room / LEAST_SCALE**2 - self.clients**2 / self.padded
+        return math.sqrt(noise * self.honest / self.clients) * (1 - 1e-9)
 
     @property
     def share_variance(self) -> float:
@@ -141,17 +162,24 @@ class NoiseShares(ABC):
         """The bits of one client's message in one round, without masks and framing."""
         return self.bits * self.padded
 
-    def encode(self, update: Numbers, signs: Numbers, stream: np.random.Generator) -> Integers:
+    def encode(self, update: ArrayLike, signs: Numbers, stream: np.random.Generator) -> Integers:
         """One client's integers before noise, int64, shape (d,), of squared norm at most L.
 
         Args:
             update: Shape (dimension,); a longer one than C is clipped, one that is not finite becomes zero.
             signs: The round's rotation, of `rotation.random_signs`.
             stream: The random stream of this client's rounding, and of nothing else.
+
+        Raises:
+            InputError: An array has another shape. Nothing else about the update raises an error.
         """
-        size = float(np.linalg.norm(update))
-        factor = min(1.0, self.clipping_norm / size) if size > 0 else 1.0
-        clipped = update * factor if math.isfinite(size) else np.zeros(len(update))
+        numbers = np.array(update, dtype=np.float64)
+        _check_shape("update", numbers, self.dimension)
+        _check_shape("signs", signs, self.padded)
+        largest = float(np.abs(numbers).max())
+        if _LARGE < largest < math.inf:  # far above any C: it is clipped below
+            numbers *= _LARGE / largest
+        clipped = clip(torch.from_numpy(numbers)[None], self.clipping_norm)[0][0].numpy()
         return round_within(rotate(clipped, signs) * self.scale, self.squared_norm, stream)
 
     @abstractmethod
@@ -171,40 +199,88 @@ class NoiseShares(ABC):
             encoded: Of `encode`.
             stream: The random stream of this client's noise, and of nothing else.
         """
-        return reduce(encoded + self.draw(len(encoded), stream), self.bits)
+        return reduce_modulo(encoded + self.draw(len(encoded), stream), self.bits)
 
-    def decode(self, total: Integers, signs: Numbers) -> Numbers:
+    def sum_of_messages(self, messages: Sequence[Integers]) -> Integers:
+        """The ideal secure sum of a round: its total modulo 2^b, int64, shape (d,).
+
+        Args:
+            messages: Of the survivors.
+
+        Raises:
+            RunError: There are fewer than n_min.
+            InputError: There are more than n, or a message has another shape.
+        """
+        self.check_survivors(len(messages))
+        for message in messages:
+            _check_shape("message", message, self.padded)
+        return modular_sum(messages, self.padded, self.bits)
+
+    def decode(self, total: Integers, signs: Numbers, survivors: int) -> Numbers:
         """The noisy sum of updates, float64, shape (dimension,); divide by a fixed number for a mean.
 
         Args:
-            total: The sum of messages modulo 2^b, of n_min clients at least, shape (d,).
+            total: The sum of messages modulo 2^b, shape (d,).
             signs: The round's rotation.
+            survivors: The number of clients in the sum.
+
+        Raises:
+            RunError: They are fewer than n_min.
+            InputError: They are more than n, or an array has another shape.
         """
+        self.check_survivors(survivors)
+        _check_shape("total", total, self.padded)
+        _check_shape("signs", signs, self.padded)
         return rotate_back(centre(total, self.bits) / self.scale, signs, self.dimension)
+
+    def check_survivors(self, survivors: int) -> None:
+        """Refuses a number of clients that no sum may have.
+
+        Raises:
+            RunError: They are fewer than n_min.
+            InputError: They are more than n, or it is not a whole number.
+        """
+        _check_whole("survivors", survivors, 0)
+        if survivors < self.min_survivors:
+            raise RunError(
+                f"survivors = {survivors}: fewer than min_survivors = {self.min_survivors}, so that the sum "
+                "has less noise than the guarantee states. The round releases nothing, and stays charged."
+            )
+        if survivors > self.clients:
+            raise InputError(f"survivors = {survivors}: must be at most clients = {self.clients}.")
 
     def shares_against(self, observer: Observer) -> int:
         """The honest shares of noise that an observer does not know.
 
         Raises:
-            InputError: A participant would know all of them.
+            InputError: A participant would know all of them, or there is no such observer.
         """
-        if observer != "participant":
-            return self.honest
-        # A participant knows its share: it is one of the colluders.
-        if (shares := self.survivors - max(self.colluders, 1)) < 1:
-            raise InputError(
-                "survivors = 1: a participant would know all of the noise, so that it has no guarantee. "
-                "Use at least 2 survivors."
-            )
-        return shares
+        match observer:
+            case "server" | "outsider":
+                return self.honest
+            case "participant":
+                # A participant knows its share: it is one of the colluders.
+                if (shares := self.min_survivors - max(self.colluders, 1)) < 1:
+                    raise InputError(
+                        "min_survivors = 1: a participant would know all of the noise, so that it has no "
+                        "guarantee. Use at least 2."
+                    )
+                return shares
+            case _:
+                raise InputError(f"observer = {observer!r}: must be one of {', '.join(get_args(Observer))}.")
 
-    @abstractmethod
     def event(self, observer: Observer = "server") -> dp.DpEvent:
         """The event of one sum, as the accountant reads it.
 
         Raises:
-            InputError: The observer is a participant who knows all of the noise.
+            InputError: The observer is a participant who knows all of the noise, or there is no such one.
         """
+        shares = self.shares_against(observer)
+        return dp.NonPrivateDpEvent() if self.share_variance < self.least_share else self._event(shares)
+
+    @abstractmethod
+    def _event(self, shares: int) -> dp.DpEvent:
+        """The event of a sum with so many honest shares, of which each has an account."""
 
     @abstractmethod
     def log_moment(self, t: float, shares: int) -> float:
@@ -225,14 +301,18 @@ class NoiseShares(ABC):
         exponent = signal * t**2 / 2 + self.log_moment(t, self.clients) - t * room
         return min(1.0, 2 * math.exp(exponent)) if exponent < 0 else 1.0
 
-    @property
-    def error(self) -> float:
-        """Mean squared error of the sum per coordinate, in units of C^2, of n_min - t shares.
+    def variance(self, survivors: int) -> float:
+        """The variance of the sum of so many survivors per coordinate, in units of C^2.
 
-        Each of n clients' rounding has a variance of 1/4 at most, where all numbers end in a half.
+        It counts their noise and the largest variance of rounding: 1/4 for each survivor, where all numbers
+        end in a half. The bias of conditional rounding is not in it; it is small where s C is well above 1.
+
+        Raises:
+            RunError: There are fewer than n_min.
+            InputError: There are more than n.
         """
-        unit = (self.scale * self.clipping_norm) ** 2
-        return (self.honest * self.share_variance + self.clients / 4) / unit
+        self.check_survivors(survivors)
+        return survivors * (self.share_variance + 0.25) / (self.scale * self.clipping_norm) ** 2
 
     def with_noise(self, noise_multiplier: float) -> Self:
         """The same mechanism at another noise multiplier, and so at another scale."""
@@ -260,16 +340,31 @@ class NoiseShares(ABC):
             UnsupportedEvent: The adjacency is add-remove.
         """
 
-        def released(noise_multiplier: float) -> dp.DpEvent:
-            return dp.SelfComposedDpEvent(self.with_noise(noise_multiplier).event(observer), rounds)
+        check_epsilon(epsilon)
+        check_size("rounds", rounds)
+        if rounds > MAX_COUNT:
+            raise InputError(f"rounds = {rounds}: must be at most {MAX_COUNT}.")
+        largest = self.largest_noise
 
-        least = accounted_epsilon(released(MAX_NOISE), delta, adjacency).epsilon
-        if 0 < epsilon < least:
+        def released(noise_multiplier: float) -> dp.DpEvent:
+            # More noise than there is room for changes nothing: the search passes by there.
+            mechanism = self.with_noise(min(noise_multiplier, largest))
+            return dp.SelfComposedDpEvent(mechanism.event(observer), rounds)
+
+        least = accounted_epsilon(released(largest), delta, adjacency).epsilon
+        if least == math.inf:
             raise InputError(
-                f"bits = {self.bits}: with {self.clients} clients the modulus has room for noise down to "
-                f"epsilon = {least:.3g} only, not {epsilon:g}. Use more bits."
+                f"bits = {self.bits}: too few for {self.clients} clients and {rounds} rounds: there is no "
+                f"room for shares of a variance of {self.least_share:g}, so that no epsilon is proved. Use "
+                "more bits or fewer clients."
             )
-        return self.with_noise(least_noise(released, epsilon, delta, adjacency))
+        if epsilon < least:
+            raise InputError(
+                f"bits = {self.bits}: too few: with {self.clients} clients the modulus has room for noise "
+                f"down to epsilon = {least:.3g} only, not {epsilon:g}. Use more bits."
+            )
+        noise = least_noise(released, epsilon, delta, adjacency)
+        return self.with_noise(min(noise, largest))
 
     @property
     def words(self) -> str:
@@ -278,3 +373,14 @@ class NoiseShares(ABC):
             f"noise multiplier {self.noise_multiplier:.4g} in {self.honest} honest shares, "
             f"{self.bits} bits a coordinate"
         )
+
+
+def _check_whole(name: str, value: int, least: int) -> None:
+    check_size(name, value, least)
+    if isinstance(value, float):
+        raise InputError(f"{name} = {value}: must be a whole number, written without a decimal point.")
+
+
+def _check_shape(name: str, array: NDArray[Any], size: int) -> None:
+    if array.shape != (size,):
+        raise InputError(f"{name}: has the shape {array.shape}, and must have {(size,)}.")

@@ -37,6 +37,23 @@ def check_epsilon(
         )
 
 
+def check_noise(clipping_norm: float, noise_multiplier: float) -> None:
+    """Refuses a clipping norm or a noise multiplier that a mechanism does not take.
+
+    Raises:
+        InputError: A value is negative or not finite, or the clipping norm is 0.
+    """
+    if not 0 < clipping_norm < math.inf:
+        raise InputError(
+            f"clipping norm = {clipping_norm}: must be a finite number above 0; 0.1 to 10 is usual."
+        )
+    if not 0 <= noise_multiplier < math.inf:
+        raise InputError(
+            f"noise multiplier = {noise_multiplier}: must be a finite number of at least 0; "
+            "0.5 to 20 is usual."
+        )
+
+
 def check_sensitivity(sensitivity: float) -> None:
     """Refuses a sensitivity that is not a positive number.
 

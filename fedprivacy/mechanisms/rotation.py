@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
-
-from fedprivacy.mechanisms.sqkr import hadamard
 
 Numbers = NDArray[np.float64]
 
@@ -44,3 +44,16 @@ def rotate(update: Numbers, signs: Numbers) -> Numbers:
 def rotate_back(rotated: Numbers, signs: Numbers, dimension: int) -> Numbers:
     """Undoes `rotate` and drops the padding; shape (dimension,)."""
     return (hadamard(rotated) * signs)[:dimension]
+
+
+def hadamard(vector: Numbers) -> Numbers:
+    """An orthonormal Walsh-Hadamard transform of a vector whose length is a power of two; its own inverse.
+
+    Its outputs come in bit-reversed order.
+    """
+    size = len(vector)
+    values = vector.reshape(1, size)
+    while values.shape[1] > 1:
+        half = values.reshape(len(values), 2, -1)
+        values = np.concatenate([half[:, 0] + half[:, 1], half[:, 0] - half[:, 1]])
+    return values.reshape(size) / math.sqrt(size)

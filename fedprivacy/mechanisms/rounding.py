@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Numbers = NDArray[np.float64]
+from fedprivacy.mechanisms.modular import Integers
+from fedprivacy.mechanisms.rotation import Numbers
 
 LOG_BETA = -0.5  # log of beta, the probability at most that a rounded vector is longer than the bound
-MOST = 2.0**31  # below it coordinates have an exact norm
+LARGEST_COORDINATE = 2.0**31 - 1  # up to it a vector's norm is exact
 _ATTEMPTS = 64
 
 
@@ -41,17 +40,20 @@ def squared_norm(vector: Integers) -> int:
 def round_within(vector: Numbers, largest: int, stream: np.random.Generator) -> Integers:
     """Rounds each number up or down at random, with the vector as mean, until the norm keeps to its bound.
 
-    Conditioning on the norm costs a small bias, and no privacy: the result always keeps to the bound, and is
-    fixed before any noise is drawn. How often it is rounded depends on the vector: do not report it.
+    Conditioning on the norm costs a bias, and no privacy: the result always keeps to the bound, and is
+    fixed before any noise is drawn. The bias is small where the norm is well above 1. How often the vector is
+    rounded depends on it: do not report that.
+
+    A vector that cannot keep to the bound, since it was not clipped or is not finite, becomes zero. An
+    exception would reveal it.
 
     Args:
-        vector: Shape (d,), of size below 2^31.
+        vector: Shape (d,).
         largest: L, the most that the squared norm of the result may be.
         stream: The random stream of this vector's rounding, and of nothing else.
-
-    Raises:
-        ValueError: Even rounded towards zero the vector is too long: it was not clipped.
     """
+    if not (np.abs(vector) <= LARGEST_COORDINATE).all():  # also where it is not a number
+        return np.zeros(len(vector), dtype=np.int64)
     down = np.floor(vector)
     whole, part = down.astype(np.int64), vector - down
     for _ in range(_ATTEMPTS):
@@ -60,6 +62,4 @@ def round_within(vector: Numbers, largest: int, stream: np.random.Generator) -> 
             return rounded
     # Once in 10^13 vectors at most.
     short = np.trunc(vector).astype(np.int64)
-    if squared_norm(short) > largest:
-        raise ValueError("the vector is longer than it may be before it is rounded")
-    return short
+    return short if squared_norm(short) <= largest else np.zeros_like(short)

@@ -11,7 +11,8 @@ from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.integer_sums import SkellamDpEvent
 from fedprivacy.mechanisms.integer_noise import skellam
-from fedprivacy.mechanisms.noise_shares import Integers, NoiseShares, Observer
+from fedprivacy.mechanisms.modular import Integers
+from fedprivacy.mechanisms.noise_shares import NoiseShares
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,8 @@ class Skellam(NoiseShares):
         """As `NoiseShares` has it."""
         return skellam(shares * self.share_variance, dimension, stream)
 
-    def event(self, observer: Observer = "server") -> dp.DpEvent:
-        """As `NoiseShares` has it."""
-        variance = self.shares_against(observer) * self.share_variance
-        return SkellamDpEvent(variance, self.squared_norm, self.padded)
+    def _event(self, shares: int) -> dp.DpEvent:
+        return SkellamDpEvent(shares * self.share_variance, self.squared_norm, self.padded)
 
     def log_moment(self, t: float, shares: int) -> float:
         """As `NoiseShares` has it; exact."""

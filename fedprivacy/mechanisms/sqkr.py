@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from fedprivacy.mechanisms.pure import PureMechanism
+from fedprivacy.mechanisms.rotation import padded, random_signs, rotate, rotate_back
 
 Vector = NDArray[np.float64]
 # Rotated coordinates are cut at this number of their standard deviations. It balances the error of
@@ -60,14 +61,12 @@ class SQKR(PureMechanism):
             stream: The random stream of this message, and of no other.
         """
         dimension = len(update)
-        size = 1 << max(0, dimension - 1).bit_length()
+        size = padded(dimension)
         bits = self.bits(size)
         # Signs, coordinates and the transform do not depend on the update, so they cost nothing; only the
         # word of bits below does.
-        flips = stream.integers(0, 2, size) * 2.0 - 1.0
-        padded = np.zeros(size)
-        padded[:dimension] = update
-        rotated = hadamard(padded * flips)
+        flips = random_signs(dimension, stream)
+        rotated = rotate(update, flips)
         bound = RANGE * self.clipping_norm / math.sqrt(size)
         chosen = stream.choice(size, bits, replace=False, shuffle=False)
         ups = stream.random(bits) < (1.0 + np.clip(rotated[chosen] / bound, -1.0, 1.0)) / 2.0
@@ -76,11 +75,11 @@ class SQKR(PureMechanism):
             ups = stream.integers(0, 2, bits) == 1  # any word, the true one among them
         read = np.zeros(size)
         read[chosen] = np.where(ups, 1.0, -1.0) * (bound / truthful * size / bits / UNCUT)
-        return (hadamard(read) * flips)[:dimension]
+        return rotate_back(read, flips, dimension)
 
     def error(self, dimension: int) -> float:
         """Mean squared error of a message per coordinate, in units of C^2, for an update of norm C."""
-        size = 1 << max(0, dimension - 1).bit_length()
+        size = padded(dimension)
         bits = self.bits(size)
         # b coordinates of size^2/b^2 times the squared range each; rotating back keeps dimension/size of it.
         return (RANGE / _keep_probability(self.epsilon, bits) / UNCUT) ** 2 / bits - 1 / dimension
@@ -94,16 +93,3 @@ def _keep_probability(epsilon: float, bits: int) -> float:
 @lru_cache(maxsize=64)  # the same for every message
 def _best_bits(epsilon: float, size: int) -> int:
     return min(range(1, min(MAX_BITS, size) + 1), key=lambda b: 1 / (_keep_probability(epsilon, b) ** 2 * b))
-
-
-def hadamard(vector: Vector) -> Vector:
-    """An orthonormal Walsh-Hadamard transform of a vector whose length is a power of two; its own inverse.
-
-    Its outputs come in bit-reversed order.
-    """
-    size = len(vector)
-    values = vector.reshape(1, size)
-    while values.shape[1] > 1:
-        half = values.reshape(len(values), 2, -1)
-        values = np.concatenate([half[:, 0] + half[:, 1], half[:, 0] - half[:, 1]])
-    return values.reshape(size) / math.sqrt(size)

@@ -3,8 +3,9 @@
 Each noise, each draw of batches that amplifies, and each cohort has its own generator: Philox (Salmon et al.
 2011) with a fresh key of 128 bits and a fresh counter of 256, both from `os.urandom`. No seed reproduces
 them, no two draws and no two clients share them, and they are never stored. Philox passes statistical tests
-of randomness but is not a cipher. Its draws are floating-point numbers, whose gaps can reveal the value below
-the noise (Mironov 2012); nothing here defends against that.
+of randomness but is not a cipher. Draws of floating-point noise have gaps, which can reveal the value below
+the noise (Mironov 2012); nothing here defends against that. Integer noise (`mechanisms.exact_sampling`) is
+drawn from raw words of these generators, without floating-point rounding.
 
 Draws that need no secrecy (the first weights, the order of batches that no epsilon depends on) stay seeded.
 """

@@ -12,12 +12,12 @@ from scipy import stats
 
 from fedprivacy.mechanisms import exact_sampling
 from fedprivacy.mechanisms.exact_sampling import LogConcave, _steps
-from fedprivacy.mechanisms.integer_noise import DiscreteGaussian, Poisson
+from fedprivacy.mechanisms.integer_noise import DiscreteGaussianLaw, Poisson
 from fedprivacy.randomness.streams import Streams
 
 LAWS = [
     *(Poisson(mean) for mean in (1e-3, 0.4, 1.0, 5.5, 37.0, 1e3, 4.4e7, 2.0**52)),
-    *(DiscreteGaussian(variance) for variance in (0.1, 1.0, 90.0, 2.0**40)),
+    *(DiscreteGaussianLaw(variance) for variance in (0.1, 1.0, 90.0, 2.0**40)),
 ]
 IDS = [f"{type(law).__name__} {law.variance:g}" for law in LAWS]
 
@@ -51,7 +51,7 @@ def test_a_table_changes_no_draw(law: LogConcave, monkeypatch: pytest.MonkeyPatc
     assert np.array_equal(law.draw(20_000, Streams(2).stream("draws")), fast)
 
 
-@pytest.mark.parametrize("law", [Poisson(37.0), DiscreteGaussian(90.0)], ids=["Poisson", "Gaussian"])
+@pytest.mark.parametrize("law", [Poisson(37.0), DiscreteGaussianLaw(90.0)], ids=["Poisson", "Gaussian"])
 @pytest.mark.parametrize("offset", [3, -5])
 def test_a_number_too_near_to_call_gets_further_bits(law: LogConcave, offset: int) -> None:
     """Of uniform numbers whose first 64 bits are those of r, the part of r beyond these bits is accepted."""

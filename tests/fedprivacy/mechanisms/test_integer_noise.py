@@ -16,7 +16,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.exact_sampling import SLACK
 from fedprivacy.mechanisms.integer_noise import (
     MOST_VARIANCE,
-    DiscreteGaussian,
+    DiscreteGaussianLaw,
     Poisson,
     discrete_gaussian,
     skellam,
@@ -49,7 +49,7 @@ def test_poisson_masses_are_right_to_a_hundredth_of_the_slack(mean: float) -> No
 
 @pytest.mark.parametrize("variance", [0.1, 1.0, 1e6, MOST_VARIANCE])
 def test_gaussian_masses_are_right_to_a_hundredth_of_the_slack(variance: float) -> None:
-    law = DiscreteGaussian(variance)
+    law = DiscreteGaussianLaw(variance)
     values = np.round(np.linspace(-11, 11, 89) * math.sqrt(variance)).astype(np.int64)
     exact = [-(Fraction(int(value)) ** 2) / (2 * Fraction(variance)) for value in values]
     assert np.abs(np.exp(law.log_ratio(values)) - np.exp([float(each) for each in exact])).max() < SLACK / 100

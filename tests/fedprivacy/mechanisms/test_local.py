@@ -13,8 +13,9 @@ from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.local import LOCAL, LocalMechanism, local_class
 from fedprivacy.mechanisms.privunit import PrivUnitG, best_cap
+from fedprivacy.mechanisms.rotation import hadamard
 from fedprivacy.mechanisms.signs import SignBits
-from fedprivacy.mechanisms.sqkr import SQKR, hadamard
+from fedprivacy.mechanisms.sqkr import SQKR
 from fedprivacy.randomness.streams import Streams
 
 MECHANISMS = [  # `test_claims` names a mechanism that has no entry there

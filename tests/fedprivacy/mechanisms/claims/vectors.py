@@ -20,9 +20,10 @@ from fedprivacy.mechanisms.banded import BandedGaussian, CorrelatedNoise
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.local import LocalMechanism
 from fedprivacy.mechanisms.privunit import PrivUnitG, best_cap
+from fedprivacy.mechanisms.rotation import hadamard
 from fedprivacy.mechanisms.signs import RANGE, SignBits
 from fedprivacy.mechanisms.sqkr import RANGE as SQKR_RANGE
-from fedprivacy.mechanisms.sqkr import SQKR, hadamard
+from fedprivacy.mechanisms.sqkr import SQKR
 from fedprivacy.randomness.streams import Streams
 
 DIMENSION = 24
