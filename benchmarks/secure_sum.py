@@ -1,4 +1,4 @@
-"""What a secure sum costs: time of each phase and bytes of each client, with clients killed in between.
+"""What a secure sum costs: the time and bytes of each phase, with clients killed in between.
 
     python -m benchmarks.secure_sum
 

@@ -1,4 +1,4 @@
-"""One client's side of a secure sum: Bonawitz et al. 2017, figure 4, with its checks of an active server.
+"""One client's side of a secure sum, with the checks against an active server.
 
     advertise   two public keys, signed by the node key
     share       of its seed and its private mask key k-of-n shares, sealed for each peer
@@ -7,7 +7,7 @@
     open        where k clients signed the same survivors: of each survivor the share of the seed, of each
                 client that dropped out the share of the private mask key
 
-Each step happens at most once, and a refusal ends the round for this client: a server that is refused cannot
+The protocol is that of Bonawitz et al. 2017, figure 4. Each step happens at most once, and a refusal ends the round for this client: a server that is refused cannot
 try again. Which share of a peer is opened follows from the survivors that the client signed; no message can
 request both.
 """

@@ -1,4 +1,4 @@
-"""The server's side of a secure sum: it relays keys and shares, adds masked inputs up and takes masks off.
+"""The server's side of a secure sum: relays keys and shares, adds inputs, takes masks off.
 
     add_keys       -> key_list      U1, the clients with keys       n_min at least
     add_shares     -> deliveries    U2, those that sent shares      n_min at least
