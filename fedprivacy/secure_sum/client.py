@@ -7,9 +7,9 @@
     open        where k clients signed the same survivors: of each survivor the share of the seed, of each
                 client that dropped out the share of the private mask key
 
-The protocol is that of Bonawitz et al. 2017, figure 4. Each step happens at most once, and a refusal ends the round for this client: a server that is refused cannot
-try again. Which share of a peer is opened follows from the survivors that the client signed; no message can
-request both.
+The protocol is that of Bonawitz et al. 2017, figure 4. Each step happens at most once, and a refusal ends
+the round for this client: a server that is refused cannot try again. Which share of a peer is opened follows
+from the survivors that the client signed; no message can request both.
 """
 
 from __future__ import annotations

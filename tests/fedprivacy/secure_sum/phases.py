@@ -34,6 +34,13 @@ def node_key(identity: int) -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
+def flipped(data: bytes, bit: int) -> bytes:
+    """The bytes with one bit changed."""
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
 def roster_of(identities: Collection[int]) -> dict[int, ec.EllipticCurvePublicKey]:
     return {identity: node_key(identity).public_key() for identity in identities}
 

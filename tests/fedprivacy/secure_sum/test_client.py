@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from phases import Round, node_key, random_inputs, roster_of
+from phases import Round, flipped, node_key, random_inputs, roster_of
 
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.secure_sum.client import Client
@@ -20,12 +20,6 @@ from fedprivacy.secure_sum.rounds import Rounds
 
 PARAMETERS = Parameters(dimension=8, bits=16, clients=5, survivors=3, colluders=0, threshold=3)
 ROUND = "a run, round 1"
-
-
-def flipped(data: bytes, bit: int) -> bytes:
-    changed = bytearray(data)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
 
 
 def new_round(parameters: Parameters = PARAMETERS, round_id: str = ROUND) -> Round:
@@ -187,6 +181,14 @@ def test_shares_that_are_wrong_are_refused() -> None:
         refuses(
             lambda client=run.clients[0], message=message, values=integers: client.mask(message, values), text
         )
+
+
+def test_shares_that_a_client_sealed_itself_are_refused_when_they_come_back() -> None:
+    run = new_round()
+    message = delivered(run)[0]
+    returned = replace(message, sealed={**message.sealed, 1: run.sealed[0].sealed[1]})
+    integers = random_inputs(PARAMETERS, [0])[0]
+    refuses(lambda: run.clients[0].mask(returned, integers), "client 1 are not for this client and round")
 
 
 @pytest.mark.parametrize("bit", [0, 100, 500])

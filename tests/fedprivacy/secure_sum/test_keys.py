@@ -7,15 +7,9 @@ import hmac
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
-from phases import node_key
+from phases import flipped, node_key
 
 from fedprivacy.secure_sum.keys import LABEL, KeyPair, derive, encode, is_signed, seal, sign, unseal
-
-
-def flipped(data: bytes, bit: int) -> bytes:
-    changed = bytearray(data)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
 
 
 def test_both_sides_agree_and_each_purpose_and_context_has_another_key() -> None:

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
-from phases import Integers, Round, random_inputs
+from phases import Integers, Round, flipped, random_inputs
 
 from fedprivacy.secure_sum.messages import Survivors
 from fedprivacy.secure_sum.parameters import Parameters
@@ -82,12 +82,6 @@ def started(phase: int) -> Round:
     for step in steps[:phase]:
         message = step(message)
     return run
-
-
-def flipped(data: bytes, bit: int) -> bytes:
-    changed = bytearray(data)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
 
 
 def test_keys_that_are_unsigned_late_unknown_or_of_another_round_are_rejected() -> None:
