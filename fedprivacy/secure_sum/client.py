@@ -17,6 +17,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -109,11 +110,7 @@ class Client:
                 self.identity, self._round_id, self._sealing.public, self._masking.public, b""
             )
             signature = sign(self._signing_key, KEYS_PURPOSE, *signed_keys(unsigned, self._parameters))
-            self._keys = {
-                self.identity: AdvertisedKeys(
-                    self.identity, self._round_id, self._sealing.public, self._masking.public, signature
-                )
-            }
+            self._keys = {self.identity: replace(unsigned, signature=signature)}
             return self._keys[self.identity]
 
     def share(self, message: KeyList) -> SealedShares:
@@ -216,9 +213,8 @@ class Client:
         keys = {entry.sender: entry for entry in message.keys}
         if keys.get(self.identity) != self._keys[self.identity]:
             raise self._refused("the keys of this client are missing or changed")
-        if len({key for entry in message.keys for key in (entry.sealing_key, entry.mask_key)}) < 2 * len(
-            keys
-        ):
+        public = {key for entry in message.keys for key in (entry.sealing_key, entry.mask_key)}
+        if len(public) < 2 * len(keys):
             raise self._refused("two of the keys are equal")
         for sender, entry in keys.items():
             parts = signed_keys(entry, self._parameters)
