@@ -25,6 +25,7 @@ from fedprivacy.plan.reference_data import check_references
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
 from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.cohorts import AllSampling
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.training import Training
 from fedprivacy.training.cohort import numbers_held, train_cohort, way_of
@@ -263,9 +264,18 @@ class Fleet:
 
 
 def _dense(scenario: Scenario, plan: Plan) -> bool:
-    """Whether clients of a size class mostly have consecutive places in a round's cohort."""
-    even = getattr(scenario.data, "partition", "by-user") in ("one-per-example", "iid", "fixed-records")
-    return even and plan.sampler.expected_cohort(plan.population) >= plan.population
+    """Whether larger calls have few empty places, by the scenario and the plan alone.
+
+    They have where clients are of one size, all are in each round, and a message has consecutive ids that
+    fill a call. `sampling.name = "all"` has them for any hosts and messages.
+    """
+    if getattr(scenario.data, "partition", "by-user") not in ("one-per-example", "iid", "fixed-records"):
+        return False
+    sampler, population, federation = plan.sampler, plan.population, scenario.federation
+    if isinstance(sampler, AllSampling):
+        return True
+    everybody = sampler.expected_cohort(population) >= population
+    return everybody and federation.hosts == 1 and federation.chunk_size >= min(population, _ROOMS[-1])
 
 
 def _adversarial(options: Training) -> Adversarial | None:

@@ -15,7 +15,7 @@ CAN_FORK = "fork" in multiprocessing.get_all_start_methods()
 # Names and limits of glibc (malloc.h): free memory above the first returns to the system, arrays above the
 # second are mapped one by one; 32 MB is the most that every version takes.
 _TRIM_THRESHOLD, _MAP_THRESHOLD = -1, -3
-_RETAINED, _MAPPED = 2**30, 2**25
+_RETAINED, _MAPPED = 2**28, 2**25
 
 
 def cores() -> int:
@@ -62,7 +62,7 @@ def settle(begin: Callable[..., object] | None, given: tuple[object, ...]) -> No
 
 
 def retain_freed_memory() -> None:
-    """Lets this process keep the memory that it frees, where the C library is glibc.
+    """Lets this process keep up to 256 MB of the memory that it frees, where the C library is glibc.
 
     By default glibc returns the large temporary arrays of each piece of work to the system, and each of
     their pages costs a fault in the next.

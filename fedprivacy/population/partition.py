@@ -91,7 +91,13 @@ class RecordNumbers(Sequence[Index]):
         return self.ends - self.begins
 
     def padded(self, rows: int) -> Index:
-        """All of them, each client's padded with its own first, shape (clients, rows)."""
+        """All of them, each client's padded with its own first, shape (clients, rows).
+
+        Raises:
+            ValueError: if a client has no record: another's would fill its places.
+        """
+        if (self.counts < 1).any():
+            raise ValueError("a client without records cannot be padded")
         column = np.arange(rows)
         return self.order[self.begins[:, None] + np.where(column < self.counts[:, None], column, 0)]
 

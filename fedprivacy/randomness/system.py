@@ -13,39 +13,16 @@ Draws that need no secrecy (the first weights, the order of batches that no epsi
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from fedprivacy.errors import InputError
-from fedprivacy.randomness.shuffles import Index
-from fedprivacy.randomness.streams import MemberStreams, Streams
+from fedprivacy.randomness.streams import Streams
 
 SYSTEM, SEEDED = "system", "seeded"
-
-
-@dataclass(frozen=True)
-class FreshStreams(MemberStreams):
-    """A fresh generator for each member, another one each time.
-
-    Args:
-        members: How many.
-    """
-
-    members: int
-
-    def __len__(self) -> int:
-        return self.members
-
-    def __iter__(self) -> Iterator[np.random.Generator]:
-        """Yields the generators."""
-        return (fresh() for _ in range(self.members))
-
-    def at(self, places: Index) -> FreshStreams:
-        """As `MemberStreams` has it."""
-        return FreshStreams(len(places))
 
 
 @dataclass(frozen=True)
@@ -66,9 +43,11 @@ class SystemStreams(Streams):
         """A fresh generator; the purpose, round and member key nothing."""
         return fresh()
 
-    def noises(self, purpose: str, members: Sequence[int], *, round: int = 0) -> MemberStreams:
+    def noises(
+        self, purpose: str, members: Iterable[int], *, round: int = 0
+    ) -> Iterator[np.random.Generator]:
         """A fresh generator for each member."""
-        return FreshStreams(len(members))
+        return (fresh() for _ in members)
 
     def cohort(self, round: int) -> np.random.Generator:
         """A fresh generator: nobody can predict the cohort."""

@@ -8,14 +8,13 @@ than once.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from dp_accounting import dp_event as dp
 from numpy.typing import NDArray
-
-from fedprivacy.randomness.streams import MemberStreams
 
 Positions = NDArray[np.int64]
 
@@ -207,7 +206,7 @@ def padded(
     batches: Batches,
     records: Positions,
     agreed: Positions,
-    streams: MemberStreams,
+    streams: Iterator[np.random.Generator],
     *,
     most: int | None = None,
     width: int = 1,
@@ -218,7 +217,7 @@ def padded(
         batches: Draws them.
         records: The record counts of the clients, shape (clients,).
         agreed: The agreed number of records, from which rates are computed, shape (clients,).
-        streams: The stream of each client.
+        streams: The stream of each client in turn.
         most: The record count whose steps all are padded to; None: that of the largest client here.
         width: The least size that batches are padded to.
 
@@ -246,16 +245,20 @@ def padded(
 
 
 def _shuffled(
-    batches: ShuffledBatches, records: Positions, streams: MemberStreams, longest: int
+    batches: ShuffledBatches, records: Positions, streams: Iterator[np.random.Generator], longest: int
 ) -> tuple[Positions, NDArray[np.bool_], Positions]:
     """The draws of `draw` for each client as arrays, without a list for each batch; `longest` steps."""
     size = min(batches.batch_size or longest, longest)
     orders = np.tile(np.arange(longest), (len(records), batches.epochs, 1))
     alike = bool((records == longest).all())
-    if size < longest:
-        for count in np.unique(records[records > size]).tolist():
-            clients = np.flatnonzero(records == count)
-            orders[clients, :, :count] = streams.at(clients).orders(count, batches.epochs)
+    if size < longest and alike and batches.epochs == 1:
+        for order, stream in zip(orders[:, 0], streams, strict=True):
+            stream.shuffle(order)  # as `permutation`, in place
+    elif size < longest:
+        for row, count, stream in zip(orders, records.tolist(), streams, strict=True):
+            if count > size:
+                for order in row:
+                    stream.shuffle(order[:count])
     if alike:
         width = -(-longest // size) * size
         used = np.tile(np.arange(width) < longest, (len(records), batches.epochs, 1))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
+from clients.chunk_training import client_chunks
 from clients.fleet import Fleet
 from fedprivacy.errors import InputError, ScenarioError
+from server.sampling import chunks
 
 
 def test_a_gpu_that_is_not_there_is_an_error_of_the_scenario(make_scenario, monkeypatch) -> None:
@@ -34,3 +37,45 @@ def test_dp_sgd_is_computed_on_the_cpu(make_scenario) -> None:
 )
 def test_a_run_says_how_its_clients_are_trained(make_scenario, words, way: str) -> None:
     assert Fleet.of(make_scenario(*words)).way.startswith(way)
+
+
+POISSON = ("sampling.name=poisson", "sampling.rate=1.0")
+
+
+@pytest.mark.parametrize(
+    ("words", "dense"),
+    [
+        (("sampling.name=all",), True),
+        (("sampling.name=all", "federation.hosts=10"), True),
+        (POISSON, True),
+        (("sampling.name=fixed", "sampling.cohort=1000"), True),
+        (("sampling.name=fixed", "sampling.cohort=999"), False),
+        (('sampling={name="separated", cohort=1000, separation=1}',), True),
+        ((*POISSON, "federation.chunk_size=256"), True),
+        ((*POISSON, "federation.chunk_size=255"), False),
+        ((*POISSON, "federation.chunk_size=10"), False),
+        ((*POISSON, "federation.hosts=10"), False),
+        ((*POISSON, "data.partition=dirichlet", "data.alpha=1.0"), False),
+    ],
+)
+def test_larger_calls_have_few_empty_places(make_scenario, words, dense: bool) -> None:
+    scenario = make_scenario(
+        "privacy.delta=1e-5",
+        "data.clients=1000",
+        "data.records=20000",
+        "data.features=100",
+        'model={name="mlp", hidden=[2500]}',
+        "federation.chunk_size=1024",
+        *words,
+    )
+    fleet, cohort = Fleet.of(scenario), np.arange(1000)
+    assert fleet.dense == dense
+    if scenario.data.partition != "iid":
+        return
+    shape = fleet.shape(20)
+    assert shape.places == (55 if dense else 13)
+    federation = scenario.federation
+    messages = chunks(cohort, hosts=federation.hosts, size=federation.chunk_size)
+    calls = sum(len(client_chunks(fleet, message.clients, "sum")) for message in messages)
+    if scenario.sampling.name != "all":
+        assert calls * shape.places < 1400, "trained places of 1000 clients"

@@ -125,3 +125,13 @@ def test_records_of_several_clients_are_parts_of_one_array() -> None:
         padded = numbers.padded(50)
         for row, own in zip(padded, lists, strict=True):  # padded with its own first, never with another's
             assert row.tolist() == own.tolist() + [own[0]] * (50 - len(own))
+
+
+@pytest.mark.parametrize("empty", [0, 1, 2])
+def test_a_client_without_records_is_not_padded_with_anothers(empty: int) -> None:
+    lists = [np.array([3, 4]), np.array([5]), np.array([6, 7])]
+    lists[empty] = np.zeros(0, np.int64)
+    numbers = RecordNumbers.of(lists)
+    with pytest.raises(ValueError, match="without records"):
+        numbers.padded(2)
+    assert numbers.at(np.array([client for client in range(3) if client != empty])).padded(2).shape == (2, 2)

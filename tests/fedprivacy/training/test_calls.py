@@ -15,6 +15,7 @@ from fedprivacy.models.by_name import build, flat_weights
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.scenario.model import Mlp
+from fedprivacy.training import layers
 from fedprivacy.training.calls import calls_of, train_in_call
 from fedprivacy.training.cohort import train_cohort
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
@@ -143,9 +144,13 @@ def drawn_batches(stream: np.random.Generator) -> Batches:
     ][stream.integers(4)]
 
 
+@pytest.mark.parametrize("in_front", [True, False])
 @pytest.mark.parametrize("seed", range(12))
-def test_who_else_is_in_a_call_changes_no_bit(seed: int) -> None:
+def test_who_else_is_in_a_call_changes_no_bit(
+    seed: int, in_front: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of any model: alone among copies of itself, among others, and among others that are not finite."""
+    monkeypatch.setattr(layers, "_INPUTS_IN_FRONT", in_front)  # the layout of either processor
     stream = np.random.default_rng(seed)
     torch.manual_seed(seed)
     for _ in range(20):

@@ -10,6 +10,7 @@ import torch
 
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum, shares_of_norms
 from fedprivacy.mechanisms.summation import BLOCK
+from fedprivacy.training import layers
 from fedprivacy.training.layers import FactoredLinear, FormedLinear, Scale, Step
 from fedprivacy.training.layerwise import LayerwiseUpdates
 
@@ -53,16 +54,19 @@ def test_the_sum_is_as_near_the_exact_one_as_is_accounted_for(clipping_norm: flo
     assert sum(value * value for value in away) <= Fraction(3 * error) ** 2
 
 
-@pytest.mark.parametrize("kind", ["factored", "formed"])
-def test_momentum_and_weight_decay_keep_the_sum_near_the_exact_one(kind: str) -> None:
-    """Also of formed layers, and of the scale of the weights that were sent."""
+@pytest.mark.parametrize("kind", ["factored", "formed, inputs in front", "formed, outputs in front"])
+def test_momentum_and_weight_decay_keep_the_sum_near_the_exact_one(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of formed layers in both layouts, and of the scale of the weights that were sent."""
+    monkeypatch.setattr(layers, "_INPUTS_IN_FRONT", kind == "formed, inputs in front")
     stream = np.random.default_rng(1)
     x, weight, *backs = (
         torch.from_numpy(stream.standard_normal(shape).astype(np.float32))
         for shape in ((3, 4, 2), (2, 2), *[(3, 4, 2)] * 5)
     )
     scale = Scale(x)
-    layer = FormedLinear([weight]) if kind == "formed" else FactoredLinear([weight], x, scale, given=True)
+    layer = FactoredLinear([weight], x, scale, given=True) if kind == "factored" else FormedLinear([weight])
     for back in backs:
         layer.forward(x, slice(0, 4))
         step = Step(0.5, 0.9, 0.1, 0.2)
@@ -87,6 +91,32 @@ def test_momentum_and_weight_decay_keep_the_sum_near_the_exact_one(kind: str) ->
     assert sum(value * value for value in exact) > 0.1
     away = [Fraction(value) - own for value, own in zip(total.tolist(), exact, strict=True)]
     assert sum(value * value for value in away) <= Fraction(3 * error) ** 2
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_both_layouts_of_formed_weights_agree_to_rounding(
+    momentum: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = np.random.default_rng(2)
+    x, weight, bias, *backs = (
+        torch.from_numpy(stream.standard_normal(shape).astype(np.float32))
+        for shape in ((9, 10, 33), (7, 33), (7,), *[(9, 10, 7)] * 3)
+    )
+    updates, inner = [], []
+    for in_front in (True, False):
+        monkeypatch.setattr(layers, "_INPUTS_IN_FRONT", in_front)
+        layer = FormedLinear([weight, bias])
+        for back in backs:
+            inner.append(layer.forward(x, slice(0, 10)))
+            inner.append(layer.backward(back))
+            layer.descend(back.clone(), Step(0.1, momentum, 0.1, 0.0))
+        assert (layer.stack()[0].stride(2) == 1) != in_front
+        updates.append(layer.stack())
+    for one, other in zip(inner[:6], inner[6:], strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+    for one, other in zip(*updates, strict=True):
+        assert one.abs().max() > 0.1
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
 
 
 def test_a_part_that_rounding_would_move_too_far_is_clipped_harder() -> None:
