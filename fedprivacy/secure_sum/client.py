@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.mechanisms.modular import Integers
-from fedprivacy.secure_sum.keys import KEY_BYTES, KeyPair, is_signed, seal, sign, unseal
+from fedprivacy.secure_sum.keys import KEY_BYTES, KeyPair, is_public_key, is_signed, seal, sign, unseal
 from fedprivacy.secure_sum.masks import add_shared, keystream
 from fedprivacy.secure_sum.messages import (
     AdvertisedKeys,
@@ -117,7 +117,7 @@ class Client:
         """Shares its secrets among the clients of the round.
 
         Raises:
-            Refusal: A key is unknown, unsigned or twice there, or they are too few or too many.
+            Refusal: A key is unknown, unsigned, invalid or listed twice, or they are too few or too many.
         """
         with self._step(Phase.SHARES, message.round_id):
             self._keys = self._verified(message)
@@ -167,7 +167,7 @@ class Client:
         """Signs the survivors: the only ones whose sum this client will help to open.
 
         Raises:
-            Refusal: They are too few, sent no shares, are twice there, or this client is not among them.
+            Refusal: They are too few, sent no shares, are listed twice, or this client is not among them.
         """
         with self._step(Phase.CONSISTENCY, message.round_id):
             self._check_members(message.clients, self._shares, "survivors")
@@ -217,17 +217,21 @@ class Client:
         if len(public) < 2 * len(keys):
             raise self._refused("two of the keys are equal")
         for sender, entry in keys.items():
-            parts = signed_keys(entry, self._parameters)
             if entry.round_id != self._round_id or not is_signed(
-                self._roster[sender], entry.signature, KEYS_PURPOSE, *parts
+                self._roster[sender],
+                entry.signature,
+                KEYS_PURPOSE,
+                *signed_keys(entry, self._parameters),
             ):
                 raise self._refused(f"the keys of client {sender} are not signed for this round and plan")
+            if not (is_public_key(entry.sealing_key) and is_public_key(entry.mask_key)):
+                raise self._refused(f"a key of client {sender} is not a valid X25519 key")
         return keys
 
     def _check_members(self, clients: Collection[int], known: Iterable[int], noun: str) -> None:
-        """Refuses a list of clients that are too few, unknown or twice there."""
+        """Refuses a list of clients that are too few, unknown or listed twice."""
         if len(set(clients)) < len(clients):
-            raise self._refused(f"{noun}: a client is there twice")
+            raise self._refused(f"{noun}: a client is listed twice")
         if not set(clients) <= set(known):
             raise self._refused(f"{noun}: a client is unknown")
         if len(clients) < self._parameters.survivors:
@@ -247,10 +251,7 @@ class Client:
 
     def _sealing_key(self, sender: int, receiver: int) -> bytes:
         peer = receiver if sender == self.identity else sender
-        try:
-            return sealing_key(self._sealing, self._keys[peer].sealing_key, self._view, sender, receiver)
-        except ValueError:
-            raise self._refused(f"the key of client {peer} is none") from None
+        return sealing_key(self._sealing, self._keys[peer].sealing_key, self._view, sender, receiver)
 
     @contextmanager
     def _step(self, phase: Phase, round_id: str | None = None) -> Iterator[None]:

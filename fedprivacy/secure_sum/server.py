@@ -20,7 +20,7 @@ import numpy as np
 
 from fedprivacy.errors import FedPrivacyError
 from fedprivacy.mechanisms.modular import Integers
-from fedprivacy.secure_sum.keys import KeyPair, is_signed
+from fedprivacy.secure_sum.keys import KeyPair, is_public_key, is_signed
 from fedprivacy.secure_sum.masks import add_shared, keystream, reduce_words
 from fedprivacy.secure_sum.messages import (
     AdvertisedKeys,
@@ -95,6 +95,14 @@ class Server:
         parts = signed_keys(message, self._parameters)
         if not is_signed(self._roster[message.sender], message.signature, KEYS_PURPOSE, *parts):
             raise self._rejected(message, "its keys are not signed")
+        # Clients refuse a list with such keys, so that a single sender could make every round void.
+        if not (is_public_key(message.sealing_key) and is_public_key(message.mask_key)):
+            raise self._rejected(message, "a key of it is not a valid X25519 key")
+        earlier = {key for entry in self._keys.values() for key in (entry.sealing_key, entry.mask_key)}
+        if message.sealing_key == message.mask_key or not earlier.isdisjoint(
+            (message.sealing_key, message.mask_key)
+        ):
+            raise self._rejected(message, "its keys are equal, or equal a key of another client")
         self._keys[message.sender] = message
 
     def key_list(self) -> KeyList:

@@ -65,7 +65,7 @@ def sealing_key(pair: KeyPair, peer_key: bytes, view: bytes, sender: int, receiv
     """The key under which a sender seals its shares for a receiver.
 
     Raises:
-        ValueError: The peer's public key is none.
+        ValueError: The peer's public key is not a valid X25519 key.
     """
     return pair.agree(peer_key, "sealed shares", view, identity_bytes(sender, receiver))
 
@@ -74,7 +74,7 @@ def shared_mask_key(pair: KeyPair, peer_key: bytes, view: bytes, client: int, pe
     """The key of the mask of two clients.
 
     Raises:
-        ValueError: The peer's public key is none.
+        ValueError: The peer's public key is not a valid X25519 key.
     """
     return pair.agree(peer_key, "shared mask", view, identity_bytes(*sorted((client, peer))))
 

@@ -13,10 +13,11 @@ from phases import Round, flipped, node_key, random_inputs, roster_of
 
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.secure_sum.client import Client
-from fedprivacy.secure_sum.keys import KEY_BYTES
+from fedprivacy.secure_sum.keys import KEY_BYTES, sign
 from fedprivacy.secure_sum.messages import DeliveredShares, KeyList, SignatureList, Survivors
 from fedprivacy.secure_sum.parameters import Parameters
 from fedprivacy.secure_sum.rounds import Rounds
+from fedprivacy.secure_sum.transcript import KEYS_PURPOSE, signed_keys
 
 PARAMETERS = Parameters(dimension=8, bits=16, clients=5, survivors=3, colluders=0, threshold=3)
 ROUND = "a run, round 1"
@@ -114,7 +115,7 @@ def test_keys_that_are_wrong_are_refused() -> None:
         (lambda message: replace(message, keys=message.keys[:2]), "2 clients, fewer than survivors = 3"),
         (lambda message: replace(message, keys=message.keys[1:]), "keys of this client are missing"),
         (lambda message: replace(message, keys=(*message.keys, message.keys[1])), "6 clients, more than"),
-        (lambda message: replace(message, keys=(*message.keys[:4], message.keys[1])), "there twice"),
+        (lambda message: replace(message, keys=(*message.keys[:4], message.keys[1])), "listed twice"),
         (
             lambda message: replace(message, keys=(*message.keys[:4], other.keys[4])),
             "client 4 are not signed",
@@ -143,11 +144,18 @@ def test_keys_of_another_plan_are_refused() -> None:
     refuses(lambda: run.clients[0].share(KeyList(ROUND, tuple(keys))), "client 1 are not signed for this")
 
 
-def test_a_signed_key_of_small_order_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+SMALL_ORDER = bytes(KEY_BYTES), b"\x01" + bytes(KEY_BYTES - 1)
+
+
+@pytest.mark.parametrize("name", ["sealing_key", "mask_key"])
+@pytest.mark.parametrize("key", [*SMALL_ORDER, bytes(31), b""])
+def test_a_signed_key_that_is_invalid_is_refused(name: str, key: bytes) -> None:
     run = new_round()
-    monkeypatch.setattr(run.clients[1]._sealing, "public", bytes(KEY_BYTES))
-    message = key_list(run)
-    refuses(lambda: run.clients[0].share(message), "the key of client 1 is none")
+    keys = list(key_list(run).keys)
+    changed = replace(keys[1], **{name: key})
+    signature = sign(node_key(1), KEYS_PURPOSE, *signed_keys(changed, PARAMETERS))
+    keys[1] = replace(changed, signature=signature)
+    refuses(lambda: run.clients[0].share(KeyList(ROUND, tuple(keys))), "client 1 is not a valid X25519 key")
 
 
 def test_shares_that_are_wrong_are_refused() -> None:
@@ -155,7 +163,7 @@ def test_shares_that_are_wrong_are_refused() -> None:
     cases: list[tuple[Callable[[dict[int, DeliveredShares]], DeliveredShares], str]] = [
         (lambda all_shares: replayed, "another round"),
         (lambda all_shares: replace(replayed, round_id=ROUND), "not for this client and round"),
-        (lambda all_shares: all_shares[1], "there twice"),
+        (lambda all_shares: all_shares[1], "listed twice"),
         (lambda all_shares: replace(all_shares[0], sealed={1: all_shares[0].sealed[1]}), "2 clients, fewer"),
         (
             lambda all_shares: replace(all_shares[0], sealed={**all_shares[0].sealed, 9: b""}),
@@ -220,7 +228,7 @@ def test_integers_out_of_range_are_refused(integers: np.ndarray, text: str) -> N
     ("clients", "text"),
     [
         ((0, 1), "2 clients, fewer than survivors = 3"),
-        ((0, 1, 1), "there twice"),
+        ((0, 1, 1), "listed twice"),
         ((0, 1, 2, 9), "a client is unknown"),
         ((1, 2, 3), "leave out this client"),
     ],
