@@ -41,6 +41,7 @@ from fedprivacy.secure_sum.transcript import (
     SURVIVORS_PURPOSE,
     Phase,
     Roster,
+    check_round,
     commitment,
     holder_points,
     self_mask_key,
@@ -68,9 +69,13 @@ class Server:
         roster: The node keys of all clients that may take part.
         parameters: Of the sum.
         round_id: Names the round; no two rounds of any run may have the same.
+
+    Raises:
+        InputError: An identity of the roster or `round_id` is invalid.
     """
 
     def __init__(self, roster: Roster, parameters: Parameters, round_id: str) -> None:
+        check_round(roster, round_id)
         self._roster = roster
         self._parameters = parameters
         self._round_id = round_id

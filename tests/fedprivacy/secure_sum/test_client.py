@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import pickle
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from phases import Round, flipped, node_key, random_inputs, roster_of
 
+from clients.error_filter import kinds_only
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.secure_sum.client import Client
 from fedprivacy.secure_sum.keys import KEY_BYTES, sign
 from fedprivacy.secure_sum.messages import DeliveredShares, KeyList, SignatureList, Survivors
 from fedprivacy.secure_sum.parameters import Parameters
 from fedprivacy.secure_sum.rounds import Rounds
-from fedprivacy.secure_sum.transcript import KEYS_PURPOSE, signed_keys
+from fedprivacy.secure_sum.server import Server
+from fedprivacy.secure_sum.transcript import KEYS_PURPOSE, signed_keys, signed_survivors
 
 PARAMETERS = Parameters(dimension=8, bits=16, clients=5, survivors=3, colluders=0, threshold=3)
 ROUND = "a run, round 1"
@@ -89,6 +95,80 @@ def test_each_step_happens_once_and_in_order() -> None:
     listed = survivors(run)
     run.clients[0].sign(listed)
     refuses(lambda: run.clients[0].sign(listed), "taken before")
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_client_is_not_copied(copied: Callable[[Client], object]) -> None:
+    with pytest.raises(TypeError, match="cannot be copied"):
+        copied(new_round().clients[0])
+
+
+def test_of_equal_calls_in_threads_the_first_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = new_round()
+    message = survivors(run)
+    both = threading.Barrier(2)
+
+    def slow(*parts: object) -> tuple[bytes, ...]:
+        time.sleep(0.2)
+        return signed_survivors(*parts)  # type: ignore[arg-type]
+
+    def sign_once() -> bool:
+        both.wait()
+        try:
+            run.clients[0].sign(message)
+        except Refusal:
+            return False
+        return True
+
+    monkeypatch.setattr("fedprivacy.secure_sum.client.signed_survivors", slow)
+    with ThreadPoolExecutor(2) as pool:
+        results = [call.result() for call in [pool.submit(sign_once), pool.submit(sign_once)]]
+    assert sorted(results) == [False, True]
+    assert "_shares" not in vars(run.clients[0])
+
+
+def test_clients_in_threads_enter_a_round_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class SlowSet(set[str]):
+        def add(self, round_id: str) -> None:
+            time.sleep(0.2)
+            super().add(round_id)
+
+    rounds = Rounds()
+    monkeypatch.setattr(rounds, "_entered", SlowSet())
+    clients = [Client(0, node_key(0), roster_of([0, 1]), PARAMETERS, ROUND, rounds) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        errors = [call.exception() for call in [pool.submit(each.advertise) for each in clients]]
+    assert [type(error) for error in errors if error] == [Refusal]
+
+
+def test_secrets_that_no_further_step_needs_are_forgotten() -> None:
+    run = new_round()
+    survivors(run)
+    assert not {"_seed", "_sealing", "_masking"} & vars(run.clients[0]).keys()
+    assert run.clients[0]._shares
+
+
+def test_a_refusal_is_of_a_kind_that_a_node_may_send() -> None:
+    with pytest.raises(Refusal, match="^secure-sum: ") as caught, kinds_only(pinned=True):
+        new_round().clients[0].share(KeyList(ROUND, ()))
+    assert caught.value.kind == "secure-sum"
+
+
+@pytest.mark.parametrize("round_id", ["\ud800", None, b"a run", 1])
+def test_a_round_id_that_is_no_text_is_refused(round_id: str) -> None:
+    with pytest.raises(InputError, match="round_id = .*: must be text"):
+        Client(0, node_key(0), roster_of([0]), PARAMETERS, round_id, Rounds())
+    with pytest.raises(InputError, match="round_id = .*: must be text"):
+        Server(roster_of([0]), PARAMETERS, round_id)
+
+
+@pytest.mark.parametrize("identity", [-1, 2**64, 0.0, False, "0"])
+def test_an_identity_that_is_out_of_range_is_refused(identity: int) -> None:
+    roster = {identity: node_key(0).public_key()}
+    with pytest.raises(InputError, match=r"roster: .* from 0 to 2\^64 - 1"):
+        Client(identity, node_key(0), roster, PARAMETERS, ROUND, Rounds())
+    with pytest.raises(InputError, match=r"roster: .* from 0 to 2\^64 - 1"):
+        Server(roster, PARAMETERS, ROUND)
 
 
 def test_a_refusal_ends_the_round_and_forgets_its_secrets() -> None:
@@ -215,6 +295,10 @@ def test_a_flipped_bit_of_sealed_shares_is_refused(bit: int) -> None:
         (np.zeros(7, np.int64), r"\(7,\): must be \(8,\)"),
         (np.full(8, -1), "from 0 to"),
         (np.full(8, 2**16), "from 0 to"),
+        (np.full(8, 1.5), "float64: must have an integer dtype"),
+        (np.full(8, np.nan), "float64: must have an integer dtype"),
+        (np.full(8, True), "bool: must have an integer dtype"),
+        (np.full(8, 1, "m8[s]"), "must have an integer dtype"),
     ],
 )
 def test_integers_out_of_range_are_refused(integers: np.ndarray, text: str) -> None:

@@ -143,7 +143,7 @@ def test_signed_keys_that_are_invalid_or_equal_drop_their_sender_alone(
     signature = sign(node_key(3), KEYS_PURPOSE, *signed_keys(changed, FOUR))
     for client in range(3):
         run.server.add_keys(keys[client])
-    with pytest.raises(RejectedMessage, match="not a valid X25519 key|its keys are equal"):
+    with pytest.raises(RejectedMessage, match=r"not a valid X25519 key|its keys are equal"):
         run.server.add_keys(replace(changed, signature=signature))
     inputs = random_inputs(FOUR, range(3))
     deliveries = run.share(run.server.key_list(), range(3))
