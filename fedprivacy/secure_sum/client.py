@@ -11,9 +11,9 @@ The protocol is that of Bonawitz et al. 2017, figure 4. Each step happens at mos
 the round for this client: a server that is refused cannot try again. Which share of a peer is opened follows
 from the survivors that the client signed; no message can request both.
 
-For the author of a transport: never run a step again, also not with the same message. Store the bytes of each
-reply until the round ends, and send these again if the server did not receive them. Threads may share a client:
-its steps run in turn, so that of two equal calls the second is refused.
+A transport must never run a step again, not even with the same message: the refusal ends the round. It caches
+the bytes of each reply until the round ends, and sends them again if the server did not receive them. Threads
+may share a client: its steps run in turn, so of two equal calls the second is refused.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from fedprivacy.errors import Refusal
 class Rounds:
     """The rounds that a client has entered, each at most once.
 
-    Threads and clients may share it. In memory: a node that restarts must enter no round that it may have entered before.
+    Threads and clients may share it. In memory: a node that restarts must enter no round that it may have
+    entered before.
     """
 
     def __init__(self) -> None:
