@@ -149,16 +149,16 @@ def test_secrets_that_no_further_step_needs_are_forgotten() -> None:
 
 
 def test_a_refusal_is_of_a_kind_that_a_node_may_send() -> None:
-    with pytest.raises(Refusal, match="^secure-sum: ") as caught, kinds_only(pinned=True):
+    with pytest.raises(Refusal, match=r"^secure-sum: ") as caught, kinds_only(pinned=True):
         new_round().clients[0].share(KeyList(ROUND, ()))
     assert caught.value.kind == "secure-sum"
 
 
 @pytest.mark.parametrize("round_id", ["\ud800", None, b"a run", 1])
 def test_a_round_id_that_is_no_text_is_refused(round_id: str) -> None:
-    with pytest.raises(InputError, match="round_id = .*: must be text"):
+    with pytest.raises(InputError, match=r"round_id = .*: must be text"):
         Client(0, node_key(0), roster_of([0]), PARAMETERS, round_id, Rounds())
-    with pytest.raises(InputError, match="round_id = .*: must be text"):
+    with pytest.raises(InputError, match=r"round_id = .*: must be text"):
         Server(roster_of([0]), PARAMETERS, round_id)
 
 
@@ -387,7 +387,7 @@ def test_a_server_that_lies_about_survivors_gets_no_share_from_either_half() -> 
 
 
 def test_a_server_that_shows_different_senders_of_shares_gets_no_share() -> None:
-    """Client 0 is told that client 4 sent no shares, the others that it did; the survivors are the same."""
+    """The server shows client 0 a list of senders without client 4, and the others the full one; the survivors are the same."""
     run = new_round()
     shares = delivered(run)
     inputs = random_inputs(PARAMETERS, range(5))
