@@ -13,8 +13,8 @@ masks and every mask shared with others. What remains of y_u is r_u = x_u + sum 
 p_uv are uniform and independent, then r is uniform among all vectors with the sum of x over H: along a path
 u_1, u_2, ... through H, r_(u_i) has the fresh mask of (u_i, u_(i+1)), so all r but the last are independent
 and uniform, and the last one follows from the sum. The distribution of r depends on the sum of the x alone.
-Keystreams in place of uniform masks can be distinguished only by breaking X25519, HKDF-SHA256 or AES. A client
-outside the sum, whose shared masks are opened, is hidden by its self mask, which nobody opens.
+To distinguish keystreams from uniform masks is to break X25519, HKDF-SHA256 or AES. A client outside the sum,
+whose shared masks are opened, is hidden by its self mask, which nobody opens.
 """
 
 from __future__ import annotations
