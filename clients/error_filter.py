@@ -29,6 +29,7 @@ KINDS = {
     "clients": "the request names clients of other nodes, or a client twice",
     "round": "the node's plan does not have the requested round",
     "model": "the model has another size, or numbers that are not finite",
+    "secure-sum": "a message of a secure sum does not fit its round",
     "failed": "the node failed",
 }
 

@@ -6,6 +6,8 @@ FedPrivacyError            exit code 1
 │   ├── ScenarioError      every mistake of a scenario file at once
 │   └── UnsupportedEvent   no accountant can answer for this release
 ├── RunError               a run failed (all clients failed, ...)
+├── VoidRound              a secure sum cannot be opened (`secure_sum.server`)
+├── RejectedMessage        a server leaves out a client's message (`secure_sum.server`)
 └── Refusal                a client refuses a server's request
 """
 

@@ -10,21 +10,27 @@
 The protocol is that of Bonawitz et al. 2017, figure 4. Each step happens at most once, and a refusal ends
 the round for this client: a server that is refused cannot try again. Which share of a peer is opened follows
 from the survivors that the client signed; no message can request both.
+
+A transport must never run a step again, not even with the same message: the refusal ends the round. It caches
+the bytes of each reply until the round ends, and sends them again if the server did not receive them. Threads
+may share a client: its steps run in turn, so of two equal calls the second is refused.
 """
 
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import NoReturn
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.mechanisms.modular import Integers
-from fedprivacy.secure_sum.keys import KEY_BYTES, KeyPair, is_signed, seal, sign, unseal
+from fedprivacy.secure_sum.keys import KEY_BYTES, KeyPair, is_public_key, is_signed, seal, sign, unseal
 from fedprivacy.secure_sum.masks import add_shared, keystream
 from fedprivacy.secure_sum.messages import (
     AdvertisedKeys,
@@ -46,6 +52,7 @@ from fedprivacy.secure_sum.transcript import (
     SURVIVORS_PURPOSE,
     Phase,
     Roster,
+    check_round,
     commitment,
     holder_points,
     sealing_key,
@@ -69,7 +76,7 @@ class Client:
         rounds: The rounds that this client has entered.
 
     Raises:
-        InputError: The roster has another key for this client.
+        InputError: The roster has another key for this client, or an identity or `round_id` is invalid.
     """
 
     def __init__(
@@ -81,6 +88,7 @@ class Client:
         round_id: str,
         rounds: Rounds,
     ) -> None:
+        check_round(roster, round_id)
         if roster.get(identity) != signing_key.public_key():
             raise InputError(f"roster: it has another key for client {identity}, or none. Register its key.")
         self.identity = identity
@@ -89,6 +97,7 @@ class Client:
         self._parameters = parameters
         self._round_id = round_id
         self._rounds = rounds
+        self._lock = threading.Lock()  # held during a step
         self._phase = Phase.KEYS
         self._sealing = KeyPair()
         self._masking = KeyPair()
@@ -104,7 +113,7 @@ class Client:
         Raises:
             Refusal: The client entered this round before.
         """
-        with self._step(Phase.KEYS):
+        with self._step(Phase.KEYS, self._round_id):
             self._rounds.enter(self._round_id)
             unsigned = AdvertisedKeys(
                 self.identity, self._round_id, self._sealing.public, self._masking.public, b""
@@ -117,7 +126,7 @@ class Client:
         """Shares its secrets among the clients of the round.
 
         Raises:
-            Refusal: A key is unknown, unsigned or twice there, or they are too few or too many.
+            Refusal: A key is unknown, unsigned, invalid or listed twice, or they are too few or too many.
         """
         with self._step(Phase.SHARES, message.round_id):
             self._keys = self._verified(message)
@@ -144,11 +153,13 @@ class Client:
 
         Raises:
             Refusal: Shares are too few, of unknown clients, or damaged.
-            InputError: The integers have another shape or range.
+            InputError: The integers have another shape, dtype or range.
         """
         with self._step(Phase.INPUTS, message.round_id):
             if integers.shape != (self._parameters.dimension,):
                 raise InputError(f"integers: {integers.shape}: must be ({self._parameters.dimension},).")
+            if integers.dtype.kind not in "iu":
+                raise InputError(f"integers: {integers.dtype}: must have an integer dtype. Round them first.")
             if integers.min() < 0 or integers.max() >= 1 << self._parameters.bits:
                 raise InputError(f"integers: must be from 0 to 2^{self._parameters.bits} - 1. Reduce them.")
             self._check_members([*message.sealed, self.identity], self._keys, "shares")
@@ -167,7 +178,7 @@ class Client:
         """Signs the survivors: the only ones whose sum this client will help to open.
 
         Raises:
-            Refusal: They are too few, sent no shares, are twice there, or this client is not among them.
+            Refusal: They are too few, sent no shares, are listed twice, or this client is not among them.
         """
         with self._step(Phase.CONSISTENCY, message.round_id):
             self._check_members(message.clients, self._shares, "survivors")
@@ -217,17 +228,21 @@ class Client:
         if len(public) < 2 * len(keys):
             raise self._refused("two of the keys are equal")
         for sender, entry in keys.items():
-            parts = signed_keys(entry, self._parameters)
             if entry.round_id != self._round_id or not is_signed(
-                self._roster[sender], entry.signature, KEYS_PURPOSE, *parts
+                self._roster[sender],
+                entry.signature,
+                KEYS_PURPOSE,
+                *signed_keys(entry, self._parameters),
             ):
                 raise self._refused(f"the keys of client {sender} are not signed for this round and plan")
+            if not (is_public_key(entry.sealing_key) and is_public_key(entry.mask_key)):
+                raise self._refused(f"a key of client {sender} is not a valid X25519 key")
         return keys
 
     def _check_members(self, clients: Collection[int], known: Iterable[int], noun: str) -> None:
-        """Refuses a list of clients that are too few, unknown or twice there."""
+        """Refuses a list of clients that are too few, unknown or listed twice."""
         if len(set(clients)) < len(clients):
-            raise self._refused(f"{noun}: a client is there twice")
+            raise self._refused(f"{noun}: a client is listed twice")
         if not set(clients) <= set(known):
             raise self._refused(f"{noun}: a client is unknown")
         if len(clients) < self._parameters.survivors:
@@ -247,30 +262,34 @@ class Client:
 
     def _sealing_key(self, sender: int, receiver: int) -> bytes:
         peer = receiver if sender == self.identity else sender
-        try:
-            return sealing_key(self._sealing, self._keys[peer].sealing_key, self._view, sender, receiver)
-        except ValueError:
-            raise self._refused(f"the key of client {peer} is none") from None
+        return sealing_key(self._sealing, self._keys[peer].sealing_key, self._view, sender, receiver)
 
     @contextmanager
-    def _step(self, phase: Phase, round_id: str | None = None) -> Iterator[None]:
-        """Runs one step; any error in it ends the round for this client."""
-        expected, self._phase = self._phase, Phase.ENDED
-        try:
-            if expected is not phase:
-                raise self._refused("this step was taken before, or is not next")
-            if round_id not in (None, self._round_id):
-                raise self._refused("the message is of another round")
-            yield
-            self._phase = Phase(phase + 1)
-        finally:
-            if self._phase is Phase.ENDED:
-                self._forget()
+    def _step(self, phase: Phase, round_id: str) -> Iterator[None]:
+        """Runs one step at a time; any error in it ends the round for this client."""
+        with self._lock:
+            expected, self._phase = self._phase, Phase.ENDED
+            try:
+                if expected is not phase:
+                    raise self._refused("this step was taken before, or is not next")
+                if round_id != self._round_id:
+                    raise self._refused("the message is of another round")
+                yield
+                self._phase = Phase(phase + 1)
+            finally:
+                if self._phase > Phase.INPUTS:
+                    self._forget("_sealing", "_masking", "_seed")
+                if self._phase is Phase.ENDED:
+                    self._forget("_shares")
 
-    def _forget(self) -> None:
-        """Drops every secret of the round."""
-        for name in ("_sealing", "_masking", "_seed", "_shares"):
+    def _forget(self, *secrets_of_round: str) -> None:
+        """Drops secrets of the round that no further step needs."""
+        for name in secrets_of_round:
             self.__dict__.pop(name, None)
+
+    def __reduce__(self) -> NoReturn:
+        """Forbids copies and pickles: each copy could take a step that the client has taken."""
+        raise TypeError("a client of a secure sum cannot be copied or pickled")
 
     def _refused(self, text: str) -> Refusal:
         return refusal(self._round_id, f"{text}. The server or a client is faulty; start a new round.")

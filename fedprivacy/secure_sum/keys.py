@@ -45,10 +45,23 @@ class KeyPair:
             *context: What else the key is bound to.
 
         Raises:
-            ValueError: The public key is none.
+            ValueError: The public key is not a valid X25519 key.
         """
         shared = self._private.exchange(X25519PublicKey.from_public_bytes(peer))
         return derive(shared, purpose, *context)
+
+
+# No secret: clamped, it is a multiple of 8, so its exchange with a point of small order gives zeros.
+TRIAL = X25519PrivateKey.from_private_bytes(bytes(KEY_BYTES))
+
+
+def is_public_key(public: bytes) -> bool:
+    """Whether bytes are an X25519 public key with which an exchange gives a secret."""
+    try:
+        TRIAL.exchange(X25519PublicKey.from_public_bytes(public))
+    except ValueError:
+        return False
+    return True
 
 
 def encode(*parts: bytes) -> bytes:

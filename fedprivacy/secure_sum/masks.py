@@ -8,13 +8,13 @@ with its self mask p_u and a mask p_uv shared with each peer. Each mask is the A
 that is used for nothing else, as words of 32 bits of which the lower b count. Since 2^b divides 2^32, words
 add up modulo 2^32 and are reduced once; b uniform bits are exactly uniform modulo 2^b.
 
-*Why nothing but the sum is visible.* Let H be honest clients in the sum, and let the server know their self
+*Proof that only the sum is visible.* Let H be honest clients in the sum, and let the server know their self
 masks and every mask shared with others. What remains of y_u is r_u = x_u + sum of +-p_uv over v in H. If the
 p_uv are uniform and independent, then r is uniform among all vectors with the sum of x over H: along a path
 u_1, u_2, ... through H, r_(u_i) has the fresh mask of (u_i, u_(i+1)), so all r but the last are independent
 and uniform, and the last one follows from the sum. The distribution of r depends on the sum of the x alone.
-Keystreams in place of uniform masks are told apart only by breaking X25519, HKDF-SHA256 or AES. A client
-outside the sum, whose shared masks are opened, is hidden by its self mask, which nobody opens.
+To distinguish keystreams from uniform masks is to break X25519, HKDF-SHA256 or AES. A client outside the sum,
+whose shared masks are opened, is hidden by its self mask, which nobody opens.
 """
 
 from __future__ import annotations

@@ -1,16 +1,60 @@
 """Messages of a secure sum, as plain values: integers, text and bytes.
 
-Each goes between one client and the server. Clients reach each other through the server alone.
+Each goes between one client and the server. Clients reach each other through the server alone. A message
+with a value of another type is an InputError: a transport treats its bytes as no message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+
+from fedprivacy.errors import InputError
+
+
+def is_identity(value: object) -> bool:
+    """Whether a value is an integer in [0, 2^64)."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64
+
+
+def is_round_id(value: object) -> bool:
+    """Whether a value is text that UTF-8 can encode."""
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False
+
+
+# By the declared type of a field.
+VALID: dict[str, Callable[[object], bool]] = {
+    "int": is_identity,
+    "str": is_round_id,
+    "bytes": lambda value: isinstance(value, bytes),
+    "tuple[int, ...]": lambda value: isinstance(value, tuple) and all(map(is_identity, value)),
+    "tuple[AdvertisedKeys, ...]": lambda value: (
+        isinstance(value, tuple) and all(isinstance(each, AdvertisedKeys) for each in value)
+    ),
+    "Mapping[int, bytes]": lambda value: (
+        isinstance(value, Mapping)
+        and all(is_identity(client) and isinstance(data, bytes) for client, data in value.items())
+    ),
+}
 
 
 @dataclass(frozen=True)
-class AdvertisedKeys:
+class Checked:
+    """A message whose values have their declared types; the error shows none of them."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            if not VALID[str(each.type)](getattr(self, each.name)):
+                raise InputError(
+                    f"message {type(self).__name__}: {each.name}: must be a valid {each.type}. Leave it out."
+                )
+
+
+@dataclass(frozen=True)
+class AdvertisedKeys(Checked):
     """Client to server: its two public keys of a round, signed by its node key.
 
     Args:
@@ -29,7 +73,7 @@ class AdvertisedKeys:
 
 
 @dataclass(frozen=True)
-class KeyList:
+class KeyList(Checked):
     """Server to all: the keys of the clients in this round.
 
     Args:
@@ -42,7 +86,7 @@ class KeyList:
 
 
 @dataclass(frozen=True)
-class SealedShares:
+class SealedShares(Checked):
     """Client to server: shares of its two secrets, sealed for each peer.
 
     Args:
@@ -59,7 +103,7 @@ class SealedShares:
 
 
 @dataclass(frozen=True)
-class DeliveredShares:
+class DeliveredShares(Checked):
     """Server to one client: the shares sealed for it.
 
     Args:
@@ -72,7 +116,7 @@ class DeliveredShares:
 
 
 @dataclass(frozen=True)
-class MaskedInput:
+class MaskedInput(Checked):
     """Client to server: its masked integers.
 
     Args:
@@ -87,7 +131,7 @@ class MaskedInput:
 
 
 @dataclass(frozen=True)
-class Survivors:
+class Survivors(Checked):
     """Server to all: the clients whose inputs are in the sum.
 
     Args:
@@ -100,7 +144,7 @@ class Survivors:
 
 
 @dataclass(frozen=True)
-class SurvivorSignature:
+class SurvivorSignature(Checked):
     """Client to server: that it was shown these survivors, and will support no others.
 
     Args:
@@ -115,7 +159,7 @@ class SurvivorSignature:
 
 
 @dataclass(frozen=True)
-class SignatureList:
+class SignatureList(Checked):
     """Server to all: the signatures of survivors.
 
     Args:
@@ -128,7 +172,7 @@ class SignatureList:
 
 
 @dataclass(frozen=True)
-class OpenedShares:
+class OpenedShares(Checked):
     """Client to server: for each peer its share of exactly one of two secrets.
 
     Args:

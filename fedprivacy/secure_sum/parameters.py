@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.modular import LEAST_BITS, MOST_BITS
@@ -28,7 +28,7 @@ class Parameters:
         threshold: k, how many clients open a secret together.
 
     Raises:
-        InputError: A value is out of range, or t < k <= n_min <= n or 2k > n + t does not hold.
+        InputError: A value is no integer or out of range, or t < k <= n_min <= n or 2k > n + t does not hold.
     """
 
     dimension: int
@@ -39,6 +39,9 @@ class Parameters:
     threshold: int
 
     def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise InputError(f"{name} = {value!r}: must be an integer. Use a whole number.")
         check_size("dimension", self.dimension)
         check_size("clients", self.clients)
         if self.dimension > MOST_COORDINATES:

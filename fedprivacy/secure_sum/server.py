@@ -20,7 +20,7 @@ import numpy as np
 
 from fedprivacy.errors import FedPrivacyError
 from fedprivacy.mechanisms.modular import Integers
-from fedprivacy.secure_sum.keys import KeyPair, is_signed
+from fedprivacy.secure_sum.keys import KeyPair, is_public_key, is_signed
 from fedprivacy.secure_sum.masks import add_shared, keystream, reduce_words
 from fedprivacy.secure_sum.messages import (
     AdvertisedKeys,
@@ -41,6 +41,7 @@ from fedprivacy.secure_sum.transcript import (
     SURVIVORS_PURPOSE,
     Phase,
     Roster,
+    check_round,
     commitment,
     holder_points,
     self_mask_key,
@@ -68,9 +69,13 @@ class Server:
         roster: The node keys of all clients that may take part.
         parameters: Of the sum.
         round_id: Names the round; no two rounds of any run may have the same.
+
+    Raises:
+        InputError: An identity of the roster or `round_id` is invalid.
     """
 
     def __init__(self, roster: Roster, parameters: Parameters, round_id: str) -> None:
+        check_round(roster, round_id)
         self._roster = roster
         self._parameters = parameters
         self._round_id = round_id
@@ -95,6 +100,14 @@ class Server:
         parts = signed_keys(message, self._parameters)
         if not is_signed(self._roster[message.sender], message.signature, KEYS_PURPOSE, *parts):
             raise self._rejected(message, "its keys are not signed")
+        # Clients refuse a list with such keys, so that a single sender could make every round void.
+        if not (is_public_key(message.sealing_key) and is_public_key(message.mask_key)):
+            raise self._rejected(message, "a key of it is not a valid X25519 key")
+        earlier = {key for entry in self._keys.values() for key in (entry.sealing_key, entry.mask_key)}
+        if message.sealing_key == message.mask_key or not earlier.isdisjoint(
+            (message.sealing_key, message.mask_key)
+        ):
+            raise self._rejected(message, "its keys are equal, or equal a key of another client")
         self._keys[message.sender] = message
 
     def key_list(self) -> KeyList:

@@ -7,8 +7,9 @@ from enum import IntEnum
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from fedprivacy.errors import InputError
 from fedprivacy.secure_sum.keys import KeyPair, derive, digest, encode, identity_bytes
-from fedprivacy.secure_sum.messages import AdvertisedKeys
+from fedprivacy.secure_sum.messages import AdvertisedKeys, is_identity, is_round_id
 from fedprivacy.secure_sum.parameters import Parameters
 
 Roster = Mapping[int, ec.EllipticCurvePublicKey]  # the node keys of all clients, by identity
@@ -24,6 +25,21 @@ class Phase(IntEnum):
     CONSISTENCY = 3
     OPENING = 4
     ENDED = 5
+
+
+def check_round(roster: Roster, round_id: str) -> None:
+    """Refuses identities and a round id that cannot be written into messages.
+
+    Raises:
+        InputError: An identity is no integer in [0, 2^64), or the id is no text that UTF-8 can encode.
+    """
+    for identity in roster:
+        if not is_identity(identity):
+            raise InputError(
+                f"roster: {identity!r}: must be an integer from 0 to 2^64 - 1. Number the clients."
+            )
+    if not is_round_id(round_id):
+        raise InputError(f"round_id = {round_id!r}: must be text that UTF-8 can encode. Use another one.")
 
 
 def signed_keys(message: AdvertisedKeys, parameters: Parameters) -> tuple[bytes, ...]:
@@ -65,7 +81,7 @@ def sealing_key(pair: KeyPair, peer_key: bytes, view: bytes, sender: int, receiv
     """The key under which a sender seals its shares for a receiver.
 
     Raises:
-        ValueError: The peer's public key is none.
+        ValueError: The peer's public key is not a valid X25519 key.
     """
     return pair.agree(peer_key, "sealed shares", view, identity_bytes(sender, receiver))
 
@@ -74,7 +90,7 @@ def shared_mask_key(pair: KeyPair, peer_key: bytes, view: bytes, client: int, pe
     """The key of the mask of two clients.
 
     Raises:
-        ValueError: The peer's public key is none.
+        ValueError: The peer's public key is not a valid X25519 key.
     """
     return pair.agree(peer_key, "shared mask", view, identity_bytes(*sorted((client, peer))))
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import pickle
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from phases import Round, flipped, node_key, random_inputs, roster_of
 
+from clients.error_filter import kinds_only
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.secure_sum.client import Client
-from fedprivacy.secure_sum.keys import KEY_BYTES
+from fedprivacy.secure_sum.keys import KEY_BYTES, sign
 from fedprivacy.secure_sum.messages import DeliveredShares, KeyList, SignatureList, Survivors
 from fedprivacy.secure_sum.parameters import Parameters
 from fedprivacy.secure_sum.rounds import Rounds
+from fedprivacy.secure_sum.server import Server
+from fedprivacy.secure_sum.transcript import KEYS_PURPOSE, signed_keys, signed_survivors
 
 PARAMETERS = Parameters(dimension=8, bits=16, clients=5, survivors=3, colluders=0, threshold=3)
 ROUND = "a run, round 1"
@@ -90,6 +97,80 @@ def test_each_step_happens_once_and_in_order() -> None:
     refuses(lambda: run.clients[0].sign(listed), "taken before")
 
 
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_client_is_not_copied(copied: Callable[[Client], object]) -> None:
+    with pytest.raises(TypeError, match="cannot be copied"):
+        copied(new_round().clients[0])
+
+
+def test_of_equal_calls_in_threads_the_first_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = new_round()
+    message = survivors(run)
+    both = threading.Barrier(2)
+
+    def slow(*parts: object) -> tuple[bytes, ...]:
+        time.sleep(0.2)
+        return signed_survivors(*parts)  # type: ignore[arg-type]
+
+    def sign_once() -> bool:
+        both.wait()
+        try:
+            run.clients[0].sign(message)
+        except Refusal:
+            return False
+        return True
+
+    monkeypatch.setattr("fedprivacy.secure_sum.client.signed_survivors", slow)
+    with ThreadPoolExecutor(2) as pool:
+        results = [call.result() for call in [pool.submit(sign_once), pool.submit(sign_once)]]
+    assert sorted(results) == [False, True]
+    assert "_shares" not in vars(run.clients[0])
+
+
+def test_clients_in_threads_enter_a_round_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class SlowSet(set[str]):
+        def add(self, round_id: str) -> None:
+            time.sleep(0.2)
+            super().add(round_id)
+
+    rounds = Rounds()
+    monkeypatch.setattr(rounds, "_entered", SlowSet())
+    clients = [Client(0, node_key(0), roster_of([0, 1]), PARAMETERS, ROUND, rounds) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        errors = [call.exception() for call in [pool.submit(each.advertise) for each in clients]]
+    assert [type(error) for error in errors if error] == [Refusal]
+
+
+def test_secrets_that_no_further_step_needs_are_forgotten() -> None:
+    run = new_round()
+    survivors(run)
+    assert not {"_seed", "_sealing", "_masking"} & vars(run.clients[0]).keys()
+    assert run.clients[0]._shares
+
+
+def test_a_refusal_is_of_a_kind_that_a_node_may_send() -> None:
+    with pytest.raises(Refusal, match=r"^secure-sum: ") as caught, kinds_only(pinned=True):
+        new_round().clients[0].share(KeyList(ROUND, ()))
+    assert caught.value.kind == "secure-sum"
+
+
+@pytest.mark.parametrize("round_id", ["\ud800", None, b"a run", 1])
+def test_a_round_id_that_is_no_text_is_refused(round_id: str) -> None:
+    with pytest.raises(InputError, match=r"round_id = .*: must be text"):
+        Client(0, node_key(0), roster_of([0]), PARAMETERS, round_id, Rounds())
+    with pytest.raises(InputError, match=r"round_id = .*: must be text"):
+        Server(roster_of([0]), PARAMETERS, round_id)
+
+
+@pytest.mark.parametrize("identity", [-1, 2**64, 0.0, False, "0"])
+def test_an_identity_that_is_out_of_range_is_refused(identity: int) -> None:
+    roster = {identity: node_key(0).public_key()}
+    with pytest.raises(InputError, match=r"roster: .* from 0 to 2\^64 - 1"):
+        Client(identity, node_key(0), roster, PARAMETERS, ROUND, Rounds())
+    with pytest.raises(InputError, match=r"roster: .* from 0 to 2\^64 - 1"):
+        Server(roster, PARAMETERS, ROUND)
+
+
 def test_a_refusal_ends_the_round_and_forgets_its_secrets() -> None:
     run = new_round()
     message = survivors(run)
@@ -114,7 +195,7 @@ def test_keys_that_are_wrong_are_refused() -> None:
         (lambda message: replace(message, keys=message.keys[:2]), "2 clients, fewer than survivors = 3"),
         (lambda message: replace(message, keys=message.keys[1:]), "keys of this client are missing"),
         (lambda message: replace(message, keys=(*message.keys, message.keys[1])), "6 clients, more than"),
-        (lambda message: replace(message, keys=(*message.keys[:4], message.keys[1])), "there twice"),
+        (lambda message: replace(message, keys=(*message.keys[:4], message.keys[1])), "listed twice"),
         (
             lambda message: replace(message, keys=(*message.keys[:4], other.keys[4])),
             "client 4 are not signed",
@@ -143,11 +224,18 @@ def test_keys_of_another_plan_are_refused() -> None:
     refuses(lambda: run.clients[0].share(KeyList(ROUND, tuple(keys))), "client 1 are not signed for this")
 
 
-def test_a_signed_key_of_small_order_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+SMALL_ORDER = bytes(KEY_BYTES), b"\x01" + bytes(KEY_BYTES - 1)
+
+
+@pytest.mark.parametrize("name", ["sealing_key", "mask_key"])
+@pytest.mark.parametrize("key", [*SMALL_ORDER, bytes(31), b""])
+def test_a_signed_key_that_is_invalid_is_refused(name: str, key: bytes) -> None:
     run = new_round()
-    monkeypatch.setattr(run.clients[1]._sealing, "public", bytes(KEY_BYTES))
-    message = key_list(run)
-    refuses(lambda: run.clients[0].share(message), "the key of client 1 is none")
+    keys = list(key_list(run).keys)
+    changed = replace(keys[1], **{name: key})
+    signature = sign(node_key(1), KEYS_PURPOSE, *signed_keys(changed, PARAMETERS))
+    keys[1] = replace(changed, signature=signature)
+    refuses(lambda: run.clients[0].share(KeyList(ROUND, tuple(keys))), "client 1 is not a valid X25519 key")
 
 
 def test_shares_that_are_wrong_are_refused() -> None:
@@ -155,7 +243,7 @@ def test_shares_that_are_wrong_are_refused() -> None:
     cases: list[tuple[Callable[[dict[int, DeliveredShares]], DeliveredShares], str]] = [
         (lambda all_shares: replayed, "another round"),
         (lambda all_shares: replace(replayed, round_id=ROUND), "not for this client and round"),
-        (lambda all_shares: all_shares[1], "there twice"),
+        (lambda all_shares: all_shares[1], "listed twice"),
         (lambda all_shares: replace(all_shares[0], sealed={1: all_shares[0].sealed[1]}), "2 clients, fewer"),
         (
             lambda all_shares: replace(all_shares[0], sealed={**all_shares[0].sealed, 9: b""}),
@@ -207,6 +295,10 @@ def test_a_flipped_bit_of_sealed_shares_is_refused(bit: int) -> None:
         (np.zeros(7, np.int64), r"\(7,\): must be \(8,\)"),
         (np.full(8, -1), "from 0 to"),
         (np.full(8, 2**16), "from 0 to"),
+        (np.full(8, 1.5), "float64: must have an integer dtype"),
+        (np.full(8, np.nan), "float64: must have an integer dtype"),
+        (np.full(8, True), "bool: must have an integer dtype"),
+        (np.full(8, 1, "m8[s]"), "must have an integer dtype"),
     ],
 )
 def test_integers_out_of_range_are_refused(integers: np.ndarray, text: str) -> None:
@@ -220,7 +312,7 @@ def test_integers_out_of_range_are_refused(integers: np.ndarray, text: str) -> N
     ("clients", "text"),
     [
         ((0, 1), "2 clients, fewer than survivors = 3"),
-        ((0, 1, 1), "there twice"),
+        ((0, 1, 1), "listed twice"),
         ((0, 1, 2, 9), "a client is unknown"),
         ((1, 2, 3), "leave out this client"),
     ],
@@ -295,7 +387,7 @@ def test_a_server_that_lies_about_survivors_gets_no_share_from_either_half() -> 
 
 
 def test_a_server_that_shows_different_senders_of_shares_gets_no_share() -> None:
-    """Client 0 is told that client 4 sent no shares, the others that it did; the survivors are the same."""
+    """The server shows client 0 a list of senders without client 4, and the others the full one; the survivors are the same."""
     run = new_round()
     shares = delivered(run)
     inputs = random_inputs(PARAMETERS, range(5))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
@@ -48,6 +48,13 @@ def test_conditions_hold_up_to_their_bounds() -> None:
 def test_refusals_name_the_reason(changes: dict[str, int], text: str) -> None:
     with pytest.raises(InputError, match=text):
         replace(GOOD, **changes)
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Parameters)])
+@pytest.mark.parametrize("value", [7.0, 7.5, True, "7", None])
+def test_values_that_are_no_integers_are_refused(name: str, value: object) -> None:
+    with pytest.raises(InputError, match=f"{name} = {value!r}: must be an integer"):
+        replace(GOOD, **{name: value})
 
 
 def test_each_parameter_is_signed() -> None:

@@ -8,12 +8,14 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
-from phases import Integers, Round, flipped, random_inputs
+from phases import Integers, Round, flipped, node_key, random_inputs
 
+from fedprivacy.secure_sum.keys import sign
 from fedprivacy.secure_sum.messages import Survivors
 from fedprivacy.secure_sum.parameters import Parameters
 from fedprivacy.secure_sum.secret_sharing import PRIME
 from fedprivacy.secure_sum.server import RejectedMessage, VoidRound
+from fedprivacy.secure_sum.transcript import KEYS_PURPOSE, signed_keys
 
 FOUR = Parameters(dimension=9, bits=12, clients=4, survivors=3, colluders=0, threshold=3)
 FIVE = Parameters(dimension=9, bits=28, clients=5, survivors=4, colluders=1, threshold=4)
@@ -107,6 +109,46 @@ def test_keys_that_are_unsigned_late_unknown_or_of_another_round_are_rejected() 
     run.server.key_list()
     with pytest.raises(RejectedMessage, match="another phase"):
         run.server.add_keys(keys[4])
+
+
+@pytest.mark.parametrize(
+    ("sealing", "masking"),
+    [
+        (bytes(32), None),
+        (None, bytes(32)),
+        (bytes(31), None),
+        (None, b""),
+        ("own mask", None),
+        ("other sealing", None),
+        ("other mask", None),
+        (None, "other sealing"),
+        (None, "other mask"),
+    ],
+)
+def test_signed_keys_that_are_invalid_or_equal_drop_their_sender_alone(
+    sealing: bytes | str | None, masking: bytes | str | None
+) -> None:
+    run = Round(FOUR, range(4))
+    keys = {client: run.clients[client].advertise() for client in range(4)}
+    public = {
+        "own mask": keys[3].mask_key,
+        "other sealing": keys[0].sealing_key,
+        "other mask": keys[0].mask_key,
+    }
+    changed = replace(
+        keys[3],
+        sealing_key=keys[3].sealing_key if sealing is None else public.get(sealing, sealing),
+        mask_key=keys[3].mask_key if masking is None else public.get(masking, masking),
+    )
+    signature = sign(node_key(3), KEYS_PURPOSE, *signed_keys(changed, FOUR))
+    for client in range(3):
+        run.server.add_keys(keys[client])
+    with pytest.raises(RejectedMessage, match=r"not a valid X25519 key|its keys are equal"):
+        run.server.add_keys(replace(changed, signature=signature))
+    inputs = random_inputs(FOUR, range(3))
+    deliveries = run.share(run.server.key_list(), range(3))
+    total = run.open(run.sign(run.mask(deliveries, inputs, range(3)), range(3)), range(3))
+    np.testing.assert_array_equal(total, sum(inputs.values()) % 2**FOUR.bits)
 
 
 def test_shares_and_inputs_that_do_not_fit_are_rejected() -> None:
