@@ -78,7 +78,7 @@ _AXIS = re.compile(
 _QUALITY = re.compile(
     r"The model is (?:right on .*? of the [a-z -]+|no[a-z ]+ most frequent class \(.*?\))(?=;)"
     r"|(?:-?\d+(?:\.\d+)?\s*%|—)(?= accuracy on the )"
-    r"|-?\d+(?:\.\d+)?\s*%|accuracy (?:not a finite number|not shown|-?[\d.]+)|loss (?:not a finite number|-?[\d.]+)"
+    r"|-?\d+(?:\.\d+)?\s*%|accuracy (?:not a finite number|not shown|-?[\d.]+(?:\s*%)?)|loss (?:not a finite number|-?[\d.]+)"
     r"|-?[\d.]+ s, -?[\d,.]+ MB|report: .*/report.html"
     r"|After [\d,]+ rounds the model reaches .*? on the [a-z -]+|No round was evaluated"
 )

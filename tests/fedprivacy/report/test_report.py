@@ -1072,7 +1072,6 @@ def test_the_page_shows_in_a_real_browser(
         drawn = {"compare": "compared", "run": "ran", "mechanisms": "mechanisms"}[name]
         path = saved(request.getfixturevalue(drawn), tmp_path)
     check_shown(browser, path, LOOKS if name in ("compare", "run") else OPPOSITE, least=150)
-    assert browser.evaluate("performance.getEntriesByType('navigation')[0].loadEventStart") < 1000  # ms
 
 
 @pytest.mark.slow
