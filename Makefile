@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 # One more test at once than there are cores, up to five: many tests wait for processes that they start.
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -lt 4 ] && echo $$((n + 1)) || echo 5)
 STAMP := $(VENV)/.installed
+COMPILED := $(VENV)/.compiled
 
 .PHONY: install demo docs test lint style types suite clean
 
@@ -40,8 +41,13 @@ test: style
 
 # One thread for each worker: two that share two cores would otherwise wait for each other. Bytecode is kept, also
 # where the environment says otherwise: tests start hundreds of processes, each of which would compile all modules.
-suite: install
+suite: $(COMPILED)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal
+
+# All workers would compile the same modules at once, for half a minute each. Problems of collection are for the suite.
+$(COMPILED): $(STAMP)
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --collect-only --quiet --numprocesses 0 >/dev/null || true
+	touch $(COMPILED)
 
 clean:
 	rm -rf $(VENV) build dist docs/_build *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

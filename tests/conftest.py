@@ -33,6 +33,8 @@ os.environ.setdefault(
 torch.set_num_threads(1)
 # A run waits for the disk some twenty times. What tests kill are processes, and the system's cache outlives those.
 os.fsync = lambda file: None
+# Collecting makes a million objects, all of which stay.
+gc.disable()
 
 BASE = """
 name = "small"
@@ -71,6 +73,8 @@ def pytest_collection_finish() -> None:
     """What was imported and collected stays: the collector need not look at it again and again, nor forks copy it."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 10, 10)  # a test makes thousands of objects that go by themselves
+    gc.enable()
 
 
 def scenario(*overrides: str, text: str = BASE) -> Scenario:

@@ -40,13 +40,13 @@ class Figure:
 @lru_cache(maxsize=4096)  # a verdict takes the same ends for many attacks
 def proportion_low(hits: int, trials: int, error: float) -> float:
     """The lower end for a proportion, one-sided at `error`, exact (Clopper and Pearson 1934)."""
-    return float(scipy.stats.beta.ppf(error, hits, trials - hits + 1)) if hits else 0.0
+    return float(scipy.special.betaincinv(hits, trials - hits + 1, error)) if hits else 0.0
 
 
 @lru_cache(maxsize=4096)
 def proportion_high(hits: int, trials: int, error: float) -> float:
     """The upper end for a proportion, one-sided at `error`, exact (Clopper and Pearson 1934)."""
-    return float(scipy.stats.beta.ppf(1 - error, hits + 1, trials - hits)) if hits < trials else 1.0
+    return float(scipy.special.betaincinv(hits + 1, trials - hits, 1 - error)) if hits < trials else 1.0
 
 
 def score_interval(proportion: float, trials: float) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import scipy
@@ -27,6 +28,7 @@ from fedprivacy.attacks.targets import Targets
 BALANCED = "balanced"  # the name of the operating point of the largest balanced accuracy
 LEAST_OF_A_CLASS = 10  # members, and as many non-members, in the evaluation half
 NONMEMBERS_PER_RATE = 5  # the least expected number of false positives for a figure
+_TAIL = (1 - CONFIDENCE) / 4  # an interval of the TPR has four ends that may miss
 
 
 @dataclass(frozen=True)
@@ -184,17 +186,24 @@ def tpr_at(fpr: float, fitting: Roc, measured: Roc, pooled: Roc) -> RateAt | Non
 
 
 def _tpr_interval(roc: Roc, fpr: float) -> tuple[float, float]:
-    error, ranks = (1 - CONFIDENCE) / 4, np.arange(1, roc.nonmembers + 1)
-    # The j-th largest lies below the true threshold only if fewer than j are at or above that.
-    above = int((scipy.stats.binom.cdf(ranks - 1, roc.nonmembers, fpr) <= error).sum())
-    # It lies above the true threshold only if j or more are above that.
-    below = int((scipy.stats.binom.sf(ranks - 1, roc.nonmembers, fpr) > error).sum())
-    low, high = 0.0, 1.0
+    error, low, high = _TAIL, 0.0, 1.0
+    above, below = _ranks_beside(roc.nonmembers, fpr)
     if above:
         low = proportion_low(roc.at(roc.largest_nonmember(above)).hits, roc.members, error)
     if below < roc.nonmembers:
         high = proportion_high(roc.at(roc.largest_nonmember(below + 1)).hits, roc.members, error)
     return low, high
+
+
+@lru_cache(maxsize=1024)  # every attack on the same targets asks for the same ones
+def _ranks_beside(nonmembers: int, fpr: float) -> tuple[int, int]:
+    """How many of the largest scores lie above the true threshold for sure, and how many may lie above it."""
+    ranks = np.arange(1, nonmembers + 1)
+    # The j-th largest lies below the true threshold only if fewer than j are at or above that.
+    above = int((scipy.stats.binom.cdf(ranks - 1, nonmembers, fpr) <= _TAIL).sum())
+    # It lies above the true threshold only if j or more are above that.
+    below = int((scipy.stats.binom.sf(ranks - 1, nonmembers, fpr) > _TAIL).sum())
+    return above, below
 
 
 def points_of(runs: Sequence[Measured]) -> dict[str, list[Counts]]:

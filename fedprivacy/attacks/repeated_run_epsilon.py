@@ -110,6 +110,7 @@ def _bounds(present: Scores, absent: Scores, thresholds: Scores, delta: float, c
     hits = n - np.searchsorted(np.sort(present), thresholds)
     alarms = m - np.searchsorted(np.sort(absent), thresholds)
     # Without hits there is no lower end but 0, and where all are alarms no upper one but 1.
-    tpr = np.where(hits > 0, scipy.stats.beta.ppf(error, np.maximum(hits, 1), n - hits + 1), 0.0)
-    fpr = np.where(alarms < m, scipy.stats.beta.ppf(1 - error, alarms + 1, np.maximum(m - alarms, 1)), 1.0)
+    lower = scipy.special.betaincinv(np.maximum(hits, 1), n - hits + 1, error)
+    upper = scipy.special.betaincinv(alarms + 1, np.maximum(m - alarms, 1), 1 - error)
+    tpr, fpr = np.where(hits > 0, lower, 0.0), np.where(alarms < m, upper, 1.0)
     return np.log(tpr - delta, out=np.full(len(thresholds), -np.inf), where=tpr > delta) - np.log(fpr)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from fedprivacy.attacks.intervals import Figure, score_interval
@@ -156,10 +155,9 @@ def auc(members: Scores, nonmembers: Scores) -> Figure:
         nonmembers: Scores, shape (nonmembers,), not empty.
     """
     m, n = len(members), len(nonmembers)
-    ranks = scipy.stats.rankdata(np.concatenate([members, nonmembers]))
     # For each target the share of the other group that it is on the right side of.
-    beaten = (ranks[:m] - scipy.stats.rankdata(members)) / n
-    beating = 1 - (ranks[m:] - scipy.stats.rankdata(nonmembers)) / m
+    beaten = _below(members, nonmembers) / n
+    beating = 1 - _below(nonmembers, members) / m
     area = float(np.clip(beaten.mean(), 0.0, 1.0))
     least, most = min(m, n), max(min(m, n), 3 * m * n / (m + n + 1))
     trials = float(least)
@@ -167,3 +165,9 @@ def auc(members: Scores, nonmembers: Scores) -> Figure:
         variance = beaten.var(ddof=1) / m + beating.var(ddof=1) / n
         trials = float(np.clip(area * (1 - area) / variance, least, most)) if variance > 0 else most
     return Figure(area, *score_interval(area, trials))
+
+
+def _below(scores: Scores, others: Scores) -> Scores:
+    """How many of the others lie below each score, equal ones counting half, shape (scores,)."""
+    ordered = np.sort(others)
+    return (np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")) / 2

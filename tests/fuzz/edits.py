@@ -385,6 +385,7 @@ def hold(
     measured: str = "",
     only: str = ".*",
     file: str = "run.json",
+    like: Path | None = None,
 ) -> Tally:
     """Edits a record, one value at a time: each edit is refused, or changes nothing that is guaranteed.
 
@@ -395,18 +396,23 @@ def hold(
         measured: Matches the whole of the places (`place`) that hold measured results.
         only: Matches the whole of the places that are edited.
         file: What is edited, seen from the folder.
+        like: Another record, all of whose edits are held elsewhere: a value of the kind that it has at the same place
+            is edited once, as a value in another row is.
 
     Raises:
         AssertionError: an edit passes and changes a guarantee, or a refusal names no file and key.
     """
     with words_alone():
-        return _held(Holder(folder, file, show, {**RESULTS, **(results or {})}), measured, only)
+        seen: set[Any] = set()
+        if like is not None:
+            list(edits(json.loads((like / file).read_text()), seen=seen))
+        return _held(Holder(folder, file, show, {**RESULTS, **(results or {})}), measured, only, seen)
 
 
-def _held(record: Holder, measured: str, only: str) -> Tally:
+def _held(record: Holder, measured: str, only: str, seen: set[Any]) -> Tally:
     tally = Tally()
     try:
-        for change in edits(record.document):
+        for change in edits(record.document, seen=seen):
             if not re.fullmatch(only, place(change.route), re.DOTALL):
                 continue
             if record.refused(change):

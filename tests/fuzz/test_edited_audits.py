@@ -8,6 +8,7 @@ import pytest
 from edits import hold
 
 from scenarios.experiments.audit import audit
+from scenarios.runner import run
 
 # What was estimated from scores is no bound.
 MEASURED = r"observers\[\d+\]\.canary_clients.*"
@@ -16,6 +17,8 @@ SETTINGS = {"settings": "data and training: what decides privacy is in the guara
 
 @pytest.mark.slow
 def test_an_edited_audit_is_refused_or_guarantees_the_same(make_scenario, tmp_path: Path) -> None:
+    """Of what a run has too, all of whose edits are held in `test_edited_runs.py`, each value is edited once."""
     scenario = make_scenario("server.rounds=1", "privacy.trust=local")
+    like = Path(run(scenario, tmp_path, report=False)["path"])
     folder = Path(audit(scenario, tmp_path, canaries=20)["path"])
-    assert hold(folder, results=SETTINGS, measured=MEASURED).refused > 500
+    assert hold(folder, results=SETTINGS, measured=MEASURED, like=like).refused > 300

@@ -30,7 +30,12 @@ print(json.dumps([name for name in {slow} if name in sys.modules]))
 def imported(*arguments: str, cache: Path) -> set[str]:
     """The slow modules that a command has imported when it ends."""
     command = [sys.executable, "-c", CODE.format(slow=SLOW), *arguments]
-    environment = {"XDG_CACHE_HOME": str(cache), "PATH": "/usr/bin:/bin", "HOME": str(cache)}
+    environment = {
+        "XDG_CACHE_HOME": str(cache),
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(cache),
+        "OMP_NUM_THREADS": "1",
+    }
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout.splitlines()[-1]))
