@@ -52,6 +52,7 @@ class Fleet:
     records. Weights by these counts (`by_records`) reveal nothing more about records: the counts are public,
     and the noise is in an update by then. In an audit the last clients are `canaries`, which send planted
     updates. `dense`: whether places of calls are seldom empty. `alone`: whether a call trains one client.
+    `apart`: a client that is in no call with others.
     """
 
     plan: Plan
@@ -71,6 +72,7 @@ class Fleet:
     canaries: Canaries | None = None
     dense: bool = False
     alone: bool = False
+    apart: int | None = None
 
     @classmethod
     def of(
@@ -214,6 +216,8 @@ class Fleet:
 
         Consecutive ids, also of one host among several, have different places, so few calls contain them.
         """
+        if self.apart is not None:  # all others take part, so that their calls are full
+            return (clients - (clients > self.apart)) % shape.places
         return (clients + clients // shape.places) % shape.places
 
     def _places(self, records: int, formed: bool) -> int:
