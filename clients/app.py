@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from clients.erm import Silos
 from clients.error_filter import kind, kinds_only, log, log_answer
 from clients.fleet import Budgets, Fleet
+from clients.joint_training import JointTraining
 from clients.node import Clients, NodeClients, clients_of_node
 from clients.owner import is_pinned
 from clients.participation_ledger import StoredBudgets, answered, keep_answered
@@ -30,13 +31,15 @@ from fedprivacy.messages.protocol import Arrays, QueryReply, QueryRequest, Train
 Kind = TypeVar("Kind", Fleet, StatisticsClients, Silos)
 
 
-def make_app(clients: Clients, mods: Sequence[Mod] = (), pool: WorkerPool | None = None) -> ClientApp:
+def make_app(
+    clients: Clients, mods: Sequence[Mod] = (), pool: WorkerPool | JointTraining | None = None
+) -> ClientApp:
     """The ClientApp of clients in this process (simulation on one machine).
 
     Args:
         clients: The clients of the scenario: those that train, those that answer queries, or silos.
         mods: Flower mods around every handler; a malicious participant is one.
-        pool: The worker processes that train them; None: this process.
+        pool: The worker processes or the joint training that train them; None: this process.
     """
     return _app(
         lambda context: NodeClients(clients, clients.hosts_of(context.node_config)),
@@ -53,7 +56,7 @@ def _pool_of_node(fleet: Fleet) -> AbstractContextManager[WorkerPool | None]:
 def _app(
     node_of: Callable[[Context], NodeClients],
     mods: Sequence[Mod] = (),
-    pool_of: Callable[[Fleet], AbstractContextManager[WorkerPool | None]] = _pool_of_node,
+    pool_of: Callable[[Fleet], AbstractContextManager[WorkerPool | JointTraining | None]] = _pool_of_node,
 ) -> ClientApp:
     client_app = ClientApp(mods=list(mods))
 

@@ -88,7 +88,7 @@ def joined(parts: Sequence[Part], observe: str) -> Part:
 
 
 @dataclass(frozen=True)
-class _Trained:
+class Trained:
     """The updates of some clients, before clipping and noise.
 
     Args:
@@ -100,6 +100,11 @@ class _Trained:
     updates: Updates
     zeroed: NDArray[np.int64]
     failures: dict[int, Failure]
+
+    def at(self, clients: Ids, place: int) -> Trained:
+        """The one at a place among these clients."""
+        failures = {client: failure for client, failure in self.failures.items() if client == clients[place]}
+        return Trained(self.updates.only(np.array([place])), self.zeroed[[place]], failures)
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ class ChunkTrainer:
 
     def train(self, clients: Ids) -> Part:
         """Trains and privatises the clients of a chunk."""
-        return self._privatised(clients, self._trained(clients))
+        return self.privatised(clients, self.trained(clients))
 
     def without_data(self, client: int, failure: Failure) -> Part:
         """The answer of a client that failed: under local trust its noise alone, else nothing.
@@ -127,7 +132,7 @@ class ChunkTrainer:
         # Under central trust the server is trusted with the failure.
         if self.fleet.plan.trust != "local":
             return self.silent(clients, failure)
-        return self._privatised(clients, self._failed(client, failure))
+        return self.privatised(clients, self._failed(client, failure))
 
     def silent(self, clients: Ids, failure: Failure) -> Part:
         """The empty part of clients that cannot even draw their noise."""
@@ -135,7 +140,8 @@ class ChunkTrainer:
         private = np.zeros((0, parameters) if self.request.observe == "each" else parameters)
         return Part(private, clients[:0], 0, dict.fromkeys(clients.tolist(), failure))
 
-    def _privatised(self, clients: Ids, trained: _Trained) -> Part:
+    def privatised(self, clients: Ids, trained: Trained) -> Part:
+        """Clips the updates of a chunk, and under local trust adds noise to each."""
         fleet, request = self.fleet, self.request
         answering, updates = np.ones(len(clients), dtype=np.bool_), trained.updates
         # Under local trust a client that failed answers with its noise, like any other: a record that makes
@@ -154,13 +160,13 @@ class ChunkTrainer:
         zeroed = int((broken | (trained.zeroed[answering] > 0)).sum())
         return Part(private, clients[answering], zeroed, trained.failures)
 
-    def _trained(self, clients: Ids) -> _Trained:
+    def trained(self, clients: Ids) -> Trained:
         """Trains the clients at once; on failure each half of them, until the failing client is isolated.
 
         Each time in a call of the same shape, so that a failure changes no bit of the others.
         """
         try:
-            return _Trained(*self._updates(clients), {})
+            return Trained(*self._updates(clients), {})
         # Any exception: model code is the user's, and an uncaught one would take the whole chunk's answers
         # with it, so that one client's data decided about the others' messages.
         except Exception as error:
@@ -168,15 +174,15 @@ class ChunkTrainer:
                 client = int(clients[0])
                 reason = f"client {client}: {type(error).__name__}: {error}"
                 return self._failed(client, Failure("raised", reason))
-        halves = [self._trained(half) for half in np.array_split(clients, 2)]
-        return _Trained(
+        halves = [self.trained(half) for half in np.array_split(clients, 2)]
+        return Trained(
             Joined([half.updates for half in halves], [len(half.zeroed) for half in halves]),
             np.concatenate([half.zeroed for half in halves]),
             {client: reason for half in halves for client, reason in half.failures.items()},
         )
 
-    def _failed(self, client: int, failure: Failure) -> _Trained:
-        return _Trained(self._blank_update(client), np.zeros(1, np.int64), {client: failure})
+    def _failed(self, client: int, failure: Failure) -> Trained:
+        return Trained(self._blank_update(client), np.zeros(1, np.int64), {client: failure})
 
     def _updates(self, clients: Ids) -> tuple[Updates, NDArray[np.int64]]:
         """The updates of clients, some of which may be canaries of an audit.

@@ -30,6 +30,7 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.training import Training
 from fedprivacy.training.cohort import numbers_held, train_cohort, way_of
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
+from fedprivacy.training.layerwise import is_layerwise
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_classes
 from fedprivacy.training.trainers import Trainer, trainer_of
@@ -50,7 +51,8 @@ class Fleet:
     `sizes` are the agreed record counts of the clients, shape (population,); a game may add or remove
     records. Weights by these counts (`by_records`) reveal nothing more about records: the counts are public,
     and the noise is in an update by then. In an audit the last clients are `canaries`, which send planted
-    updates. `dense`: whether places of calls are seldom empty.
+    updates. `dense`: whether places of calls are seldom empty. `alone`: whether a call trains one client.
+    `apart`: a client that is in no call with others.
     """
 
     plan: Plan
@@ -69,6 +71,8 @@ class Fleet:
     dropout: float = 0.0
     canaries: Canaries | None = None
     dense: bool = False
+    alone: bool = False
+    apart: int | None = None
 
     @classmethod
     def of(
@@ -131,6 +135,7 @@ class Fleet:
             timeout=scenario.federation.timeout,
             dropout=scenario.federation.dropout,
             dense=_dense(scenario, plan),
+            alone=_alone(scenario, plan, module),
         )
 
     @cached_property
@@ -211,6 +216,8 @@ class Fleet:
 
         Consecutive ids, also of one host among several, have different places, so few calls contain them.
         """
+        if self.apart is not None:  # all others take part, so that their calls are full
+            return (clients - (clients > self.apart)) % shape.places
         return (clients + clients // shape.places) % shape.places
 
     def _places(self, records: int, formed: bool) -> int:
@@ -221,6 +228,8 @@ class Fleet:
         """
         if self.plan.unit == "example" and self.trainer is not train_examples:
             return 1  # Opacus takes clients one after the other
+        if self.alone:
+            return 1
         share = 1 if self.dense else 4  # the more places, the more are empty; measured
         most = next(room for room in _ROOMS if room >= self.plan.population or room == _ROOMS[-1])
         return int(np.clip(self.piece_size(records, formed=formed) // share, 1, most))
@@ -276,6 +285,18 @@ def _dense(scenario: Scenario, plan: Plan) -> bool:
         return True
     everybody = sampler.expected_cohort(population) >= population
     return everybody and federation.hosts == 1 and federation.chunk_size >= min(population, _ROOMS[-1])
+
+
+def _alone(scenario: Scenario, plan: Plan, module: nn.Module) -> bool:
+    """Whether each message is for one client, as where a server attacks: other places stay empty.
+
+    Not where a single client is trained without `vmap`, in another order of operations: there the cut of a
+    cohort into messages would change bits.
+    """
+    federation = scenario.federation
+    if min(federation.chunk_size, -(-plan.population // federation.hosts)) > 1:
+        return False
+    return plan.unit == "example" or (scenario.training.adversarial is None and is_layerwise(module))
 
 
 def _adversarial(options: Training) -> Adversarial | None:

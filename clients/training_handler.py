@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from clients.chunk_training import ChunkTrainer, client_chunks
 from clients.fleet import Budgets, Fleet
+from clients.joint_training import JointTraining
 from clients.privacy import sum_noise
 from clients.worker_pool import WorkerPool
 from fedprivacy.errors import InputError, Refusal
@@ -29,7 +30,7 @@ def answer(
     budgets: Budgets | None,
     request: TrainRequest,
     hosts: Sequence[int] = (0,),
-    pool: WorkerPool | None = None,
+    pool: WorkerPool | JointTraining | None = None,
 ) -> tuple[TrainReply, Faults]:
     """Serves a request as the clients' own plan allows.
 

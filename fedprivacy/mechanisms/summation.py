@@ -28,7 +28,7 @@ class RunningSum:
 
     def __init__(self, length: int) -> None:
         self._high, self._low, self._block = np.zeros(length), np.zeros(length), np.zeros(length)
-        self._added = 0
+        self._added, self._first = 0, True
 
     def add(self, values: NDArray[np.float64]) -> None:
         """Adds a vector, shape (length,)."""
@@ -48,6 +48,9 @@ class RunningSum:
         if not self._added:
             return
         high, block = self._high, self._block
+        if self._first:  # zero plus the block is the block, without a rounding error
+            self._high, self._block, self._added, self._first = block, high, 0, False
+            return
         total = high + block
         back = total - high
         rest = (high - (total - back)) + (block - back)

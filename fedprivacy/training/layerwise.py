@@ -14,6 +14,7 @@ from typing import TypeGuard
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fedprivacy.mechanisms.clipping import shares_of_norms
@@ -150,7 +151,7 @@ class _Chunk:
         y: The labels, shape (clients, rows).
         places: The positions of each step's batch among the rows.
         shares: The weight of each record in its batch, 0 where it is padding, shape (clients, steps, batch).
-        active: Which clients have a batch left, 1.0 or 0.0, shape (clients, steps); None: all in each step.
+        active: For each step which clients have a batch left, 1.0 or 0.0, shape (clients, 1, 1); None: all.
         layers: With weights.
         between: The layers without weights that follow each of them.
         scale: Of the weights that were sent.
@@ -161,7 +162,7 @@ class _Chunk:
     y: Tensor
     places: Sequence[Place]
     shares: Tensor
-    active: Tensor | None
+    active: Sequence[Tensor | None]
     layers: list[Layer]
     between: list[list[nn.Module]]
     scale: Scale
@@ -175,7 +176,7 @@ class _Chunk:
         counted = torch.from_numpy(used).to(device)
         shares = counted.to(torch.float32)
         shares /= shares.sum(dim=2, keepdim=True).clamp_min(1.0)
-        idle = not used.any(axis=2).all()  # the way of a client that is not idle times 1.0 has the same bits
+        acting = np.asarray(used.any(axis=2)).T  # a row for each step
         scale = Scale(shares if task.options.weight_decay else None)
         before, weighted, between = _parts(task.module)
         rows = torch.from_numpy(numbers).to(device)
@@ -206,7 +207,8 @@ class _Chunk:
                 place if isinstance(place, slice) else torch.from_numpy(place).to(device) for place in places
             ],
             shares=shares,
-            active=counted.any(dim=2).to(torch.float32) if idle else None,
+            # The way of a client that is not idle times 1.0 has the same bits.
+            active=[None if row.all() else _column(row, device) for row in acting],
             layers=layers,
             between=between,
             scale=scale,
@@ -233,11 +235,16 @@ class _Chunk:
             options.momentum,
             options.weight_decay,
             options.proximal,
-            None if self.active is None else self.active[:, number, None, None],
+            self.active[number],
         )
         self.scale.descend(step)
         for layer, backward in zip(self.layers, backs, strict=True):
             layer.descend(backward, step)
+
+
+def _column(values: NDArray[np.bool_], device: torch.device) -> Tensor:
+    """The values of clients as 1.0 or 0.0, shape (clients, 1, 1)."""
+    return torch.from_numpy(values.astype(np.float32)).to(device)[:, None, None]
 
 
 def _loss_gradient(logits: Tensor, labels: Tensor, shares: Tensor) -> Tensor:

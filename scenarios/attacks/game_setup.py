@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from clients.app import charge, make_app
 from clients.fleet import Fleet
+from clients.joint_training import JointTraining
 from fedprivacy.attacks.game import Game, draw_game
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.models.by_name import Evaluation, evaluate
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
+from fedprivacy.sampling.cohorts import AllSampling
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.training.early_stopping import has_stopped
 from scenarios.attacks.participation_budget import NOTHING, AttackRounds
@@ -117,7 +119,10 @@ class GameSetup:
         return train.accuracy, evaluate(module, weights, *people.held_out("test")).accuracy
 
     def _grid(self, fleet: Fleet, mods: tuple[Mod, ...] = ()) -> EmbeddedGrid:
-        return EmbeddedGrid(make_app(fleet, mods), [{"partition-id": 0, "num-partitions": 1}])
+        # Where cohorts are drawn, most of a joint training would be of clients that nobody asks.
+        everybody = isinstance(fleet.plan.sampler, AllSampling) and not fleet.dropout
+        joint = JointTraining(self.game.victim) if everybody else None
+        return EmbeddedGrid(make_app(fleet, mods, joint), [{"partition-id": 0, "num-partitions": 1}])
 
     def _federation(self, grid: Grid, on: str = "test") -> tuple[Federation, Callable[[], Evaluation]]:
         ledger = Ledger(self.fleet.plan, sizes=self.fleet.sizes)

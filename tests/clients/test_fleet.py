@@ -8,7 +8,10 @@ import torch
 
 from clients.chunk_training import client_chunks
 from clients.fleet import Fleet
+from clients.training_handler import answer
 from fedprivacy.errors import InputError, ScenarioError
+from fedprivacy.messages.protocol import TrainRequest
+from fedprivacy.models.by_name import flat_weights
 from server.sampling import chunks
 
 
@@ -39,6 +42,12 @@ def test_a_run_says_how_its_clients_are_trained(make_scenario, words, way: str) 
     assert Fleet.of(make_scenario(*words)).way.startswith(way)
 
 
+EXAMPLE = (
+    "privacy={trust='local', unit='example', adjacency='add-remove', clipping_norm=1.0, noise_multiplier=1.0, "
+    "delta=1e-5}",
+    "training={batches='poisson', rate=0.5, steps=2, learning_rate=0.5}",
+)
+CODE = "model={name='code', factory='benchmarks.faulty:make', options={harm='raise', mark='none'}}"
 POISSON = ("sampling.name=poisson", "sampling.rate=1.0")
 
 
@@ -79,3 +88,39 @@ def test_larger_calls_have_few_empty_places(make_scenario, words, dense: bool) -
     calls = sum(len(client_chunks(fleet, message.clients, "sum")) for message in messages)
     if scenario.sampling.name != "all":
         assert calls * shape.places < 1400, "trained places of 1000 clients"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "places"),
+    [
+        (("federation.chunk_size=1",), 1),
+        (("federation.hosts=40",), 1),
+        (("federation.chunk_size=1", *EXAMPLE), 1),
+        (("federation.chunk_size=2",), 64),
+        (("federation.hosts=39",), 64),
+        (("federation.chunk_size=1", "training.adversarial=1.0", "data.public_fraction=0.1"), 64),
+        (("federation.chunk_size=1", CODE), 64),
+    ],
+)
+def test_clients_with_messages_of_their_own_are_trained_without_copies(
+    make_scenario, overrides, places: int
+) -> None:
+    """Not where a client alone is trained in another way, to other bits."""
+    scenario = make_scenario("data.clients=40", "data.records=400", "sampling.name=all", *overrides)
+    fleet = Fleet.of(scenario, allow_code=True)
+    assert fleet.shape(8).places == places
+
+
+@pytest.mark.parametrize("overrides", [(), EXAMPLE])
+def test_a_client_alone_has_the_bits_that_it_has_beside_others(make_scenario, overrides) -> None:
+    """So that results of attacks do not depend on how a cohort was cut into messages."""
+    bits = []
+    for chunk_size in (1, 40):
+        scenario = make_scenario(
+            "data.clients=40", "data.records=400", f"federation.chunk_size={chunk_size}", *overrides
+        )
+        fleet = Fleet.of(scenario)
+        weights = flat_weights(fleet.model.build(3))
+        request = TrainRequest(0, 0, 0, np.array([17]), weights, fleet.plan, "sum")
+        bits.append(answer(fleet, None, request)[0].updates.tobytes())
+    assert bits[0] == bits[1]

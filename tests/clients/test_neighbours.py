@@ -175,7 +175,7 @@ def bits_of(fleet: Fleet, cohort: Sequence[int], cut: tuple[int, int], workers: 
                 bits |= dict(zip(reply.clients.tolist(), rows, strict=True))
                 continue
             for piece in client_chunks(fleet, request.clients, "sum"):
-                rows = bits_of_each(ChunkTrainer(fleet, request)._trained(piece).updates)
+                rows = bits_of_each(ChunkTrainer(fleet, request).trained(piece).updates)
                 bits |= dict(zip(piece.tolist(), rows, strict=True))
     return bits
 

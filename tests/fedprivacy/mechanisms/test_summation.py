@@ -44,3 +44,15 @@ def test_a_sum_may_be_asked_for_early_and_be_infinite() -> None:
     assert running.total.tolist() == [1.0, np.inf]
     running.add(np.array([2.0, 1.0]))
     assert running.total.tolist() == [3.0, np.inf]
+
+
+def test_the_first_block_is_the_sum_that_zero_plus_it_is() -> None:
+    """To the bit, also of negative zeros and of what is not finite; more blocks come on top of it."""
+    values = np.array([-0.0, 5e-324, np.nan, np.inf, 0.1, -3.0])
+    running = RunningSum(len(values))
+    running.add(values)
+    total = running.total
+    assert total.tobytes() == (np.zeros(len(values)) + values).tobytes()
+    running.add(values)
+    assert running.total[4:].tolist() == [0.2, -6.0]
+    assert total[4:].tolist() == [0.1, -3.0]

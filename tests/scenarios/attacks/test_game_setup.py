@@ -282,7 +282,9 @@ def test_a_planted_client_that_repeats_its_members_gradients_is_found(monkeypatc
     setup = GameSetup(asked)
     planted = Memoriser(setup)
     make_app = arena_module.make_app
-    monkeypatch.setattr(arena_module, "make_app", lambda fleet, mods: make_app(fleet, (planted, *mods)))
+    monkeypatch.setattr(
+        arena_module, "make_app", lambda fleet, mods, joint: make_app(fleet, (planted, *mods), joint)
+    )
     for outcome in run_branches(setup).values():
         cosine = outcome.judgement.features()["cosine"]
         assert auc(cosine[setup.game.members], cosine[~setup.game.members]).value > 0.99
