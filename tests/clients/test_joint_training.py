@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from clients import chunk_training
 from clients.fleet import Fleet
@@ -15,6 +16,8 @@ from fedprivacy.messages.protocol import TrainReply, TrainRequest
 from fedprivacy.models.by_name import flat_weights
 
 CLIENTS, VICTIM = 9, 4
+# With other kernels a lone client may differ from one of a call in the last digits; a run uses one of the two.
+SAME_KERNELS = torch.backends.cpu.get_cpu_capability() != "AVX512"
 EXAMPLE = (
     "privacy={trust='local', unit='example', adjacency='add-remove', clipping_norm=1.0, noise_multiplier=1.0, "
     "delta=1e-5}",
@@ -52,9 +55,13 @@ def replies(
     return answers
 
 
+def equal(first: np.ndarray, second: np.ndarray) -> bool:
+    return first.tobytes() == second.tobytes() if SAME_KERNELS else np.allclose(first, second, atol=1e-6)
+
+
 def same(first: list, second: list) -> bool:
     return all(
-        one.updates.tobytes() == other.updates.tobytes()
+        equal(one.updates, other.updates)
         and one.clients.tolist() == other.clients.tolist()
         and (one.faults, untold) == (other.faults, untold_too)
         for (one, untold), (other, untold_too) in zip(first, second, strict=True)
