@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 Ids = NDArray[np.int64]
 
+_BLOCK = 65_536  # coins in memory at once; the same coins as all at once
+
 
 @dataclass(frozen=True)
 class PoissonSampling:
@@ -26,7 +28,11 @@ class PoissonSampling:
     def draw(self, population: int, stream: np.random.Generator) -> Ids:
         """The ids of a round's cohort, sorted, shape (cohort,); it may be empty."""
         # Empty cohorts too: drawing again until somebody is in would be another distribution.
-        return np.flatnonzero(stream.random(population) < self.rate)
+        blocks = [
+            start + np.flatnonzero(stream.random(min(_BLOCK, population - start)) < self.rate)
+            for start in range(0, population, _BLOCK)
+        ]
+        return np.concatenate(blocks) if blocks else np.arange(0)
 
     def event(self, release: dp.DpEvent, population: int) -> dp.DpEvent:
         """The event of a release about a cohort drawn so."""

@@ -75,7 +75,7 @@ def numbers_held(module: nn.Module, features: Sequence[int], batches: Batches, r
     per_client = 3 * math.prod(features) * records + math.ceil(3 * steps * batch)
     if not is_layerwise(module):
         return per_client + 3 * sum(p.numel() for p in module.parameters())
-    unfolded, weights = numbers_of_convolutions(module, features)
+    activations, weights = numbers_of_convolutions(module, features)
     kinds = kinds_of(module, batches, records)
     for name, layer in module.named_children():
         if isinstance(layer, nn.Linear) and kinds[name] == "formed":
@@ -86,7 +86,13 @@ def numbers_held(module: nn.Module, features: Sequence[int], batches: Batches, r
             per_client += 3 * rows**2  # the products of rows with rows, in float64 and as they are used
             per_client += rows * (2 * layer.in_features + layer.out_features)  # in float64 too
             per_client += 0 if first else rows * layer.in_features
-    return per_client + 3 * weights + math.ceil(2 * batch * unfolded)  # forward and back
+    # Convolutions read and write activations in order, so that a cache needs no more than a part of them.
+    return per_client + 3 * weights + math.ceil(batch * activations / 3)
+
+
+def has_grouped_convolutions(module: nn.Module) -> bool:
+    """Whether clients are groups of convolutions (`fedprivacy.training.convolutions`)."""
+    return is_layerwise(module) and any(isinstance(part, nn.Conv2d) for part in module)
 
 
 def _train_any(task: Task) -> Stack:

@@ -219,16 +219,16 @@ class _Chunk:
         place, returns = self.places[number], []
         flowing = None if isinstance(self.layers[0], FactoredLinear) else rows_at(self.x, place)
         for layer, parts in zip(self.layers, self.between, strict=True):
-            outputs, back_to = through(parts, layer.forward(flowing, place).flatten(0, 1))
+            flowing, back_to = through(parts, layer.forward(flowing, place))
             returns.append(back_to)
-            flowing = outputs.unflatten(0, (len(self.x), -1))
+        assert flowing is not None
         labels, shares = rows_at(self.y, place).flatten(), self.shares[:, number].flatten()
-        back = _loss_gradient(outputs, labels, shares)
+        back = _loss_gradient(flowing.flatten(0, 1), labels, shares).unflatten(0, flowing.shape[:2])
         backs: list[Tensor] = []
         for layer, back_to in zip(reversed(self.layers), reversed(returns), strict=True):
-            backs.insert(0, back_to(back).unflatten(0, (len(self.x), -1)))
+            backs.insert(0, back_to(back))
             if layer is not self.layers[0]:
-                back = layer.backward(backs[0]).flatten(0, 1)
+                back = layer.backward(backs[0])
         options = self.options
         step = Step(
             options.learning_rate,

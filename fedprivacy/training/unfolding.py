@@ -56,3 +56,20 @@ def output_size(layer: nn.Conv2d, inputs: Tensor) -> tuple[int, int]:
 def channels_last(images: Tensor) -> Tensor:
     """In the order that pooling and convolutions of several channels are fastest in."""
     return images.contiguous(memory_format=torch.channels_last)
+
+
+def side_by_side(images: Tensor) -> Tensor:
+    """The images of all clients as the channels of one batch, channels last in memory.
+
+    Args:
+        images: Shape (clients, batch, channels, height, width).
+
+    Returns:
+        Shape (batch, clients * channels, height, width); no copy of what `by_client` returned.
+    """
+    return channels_last(images.transpose(0, 1).flatten(1, 2))
+
+
+def by_client(images: Tensor, clients: int) -> Tensor:
+    """The inverse of `side_by_side`, without a copy."""
+    return images.unflatten(1, (clients, -1)).transpose(0, 1)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor, nn
 
+from fedprivacy.training.unfolding import by_client, side_by_side
+
 Back = Callable[[Tensor], Tensor]
 
 _ATEN = torch.ops.aten
@@ -20,7 +22,7 @@ def through(parts: Iterable[nn.Module], inputs: Tensor) -> tuple[Tensor, Back]:
 
     Args:
         parts: Of a chain, in order.
-        inputs: Shape (records, ...).
+        inputs: Shape (clients, batch, ...).
     """
     backs: list[Back] = []
     flowing = inputs
@@ -47,8 +49,14 @@ def _pass_through(part: nn.Module, inputs: Tensor) -> tuple[Tensor, Back]:
             return outputs, lambda back: _ATEN.sigmoid_backward(back, outputs)
         return outputs, lambda back: _ATEN.gelu_backward(back, inputs, approximate=part.approximate)
     if isinstance(part, nn.Flatten):
-        return inputs.flatten(1), lambda back: back.view_as(inputs)
+        return inputs.flatten(2), lambda back: back.view_as(inputs)
+    pool, clients = isinstance(part, nn.MaxPool2d | nn.AvgPool2d), len(inputs)
     with torch.enable_grad():
-        begin = inputs.detach().requires_grad_(True)
-        end = part(begin)
-    return end.detach(), lambda back: torch.autograd.grad(end, begin, back.view_as(end))[0]
+        begin = (side_by_side(inputs) if pool else inputs.flatten(0, 1)).detach().requires_grad_(True)
+        end = by_client(part(begin), clients) if pool else part(begin).unflatten(0, inputs.shape[:2])
+
+    def back_to(back: Tensor) -> Tensor:
+        (gradient,) = torch.autograd.grad(end, begin, back)
+        return by_client(gradient, clients) if pool else gradient.unflatten(0, inputs.shape[:2])
+
+    return end.detach(), back_to

@@ -68,3 +68,11 @@ def test_the_denominator_is_the_mean_cohort() -> None:
     for sampler in (PoissonSampling(0.3), FixedSampling(20), AllSampling()):
         drawn = cohorts(sampler).sum(axis=1)
         assert drawn.mean() == pytest.approx(sampler.expected_cohort(POPULATION), rel=0.03)
+
+
+@pytest.mark.parametrize("population", [0, 1, 65_536, 200_001])
+def test_coins_drawn_in_blocks_are_those_drawn_at_once(population: int) -> None:
+    at_once = np.flatnonzero(Streams(1).stream("cohort").random(population) < 0.3)
+    drawn = PoissonSampling(0.3).draw(population, Streams(1).stream("cohort"))
+    assert drawn.dtype == np.int64
+    assert np.array_equal(drawn, at_once)

@@ -107,8 +107,9 @@ def test_the_clipped_total_is_that_of_the_clipped_updates(name: str) -> None:
     assert (total - expected).norm() <= 1e-5 * expected.norm()
 
 
-def test_a_broken_record_stays_with_its_own_client() -> None:
-    work = task(chain("5 x 5, two of them"), OPTIONS[2], [6, 1, 9])
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_broken_record_stays_with_its_own_client(name: str) -> None:
+    work = task(chain(name), OPTIONS[2], [6, 1, 9])
     whole = train_layerwise(work).stack()
     work.x[work.records[1]] = float("nan")
     updates = train_layerwise(work)
@@ -136,7 +137,7 @@ def test_what_convolutions_make_is_counted(name: str) -> None:
 def test_the_update_of_one_step_is_the_gradient_to_the_last_bit(channels: int) -> None:
     """It is never added to weights, of which none are formed for a client, and taken off again."""
     layer = nn.Conv2d(channels, 4, 3)
-    inputs, back = torch.rand(2, 5, channels, 6, 6), torch.rand(2, 5, 4, 4, 4)
+    inputs, back = torch.rand(2, 5, channels, 6, 6), torch.rand(2, 5, 4, 4, 4)  # clients, batch, ...
 
     def update(learning_rate: float) -> list[torch.Tensor]:
         formed = FormedConvolution([p.detach() for p in layer.parameters()], layer)
