@@ -25,7 +25,7 @@ from fedprivacy.secure_sum.transcript import Roster
 
 MOST_BYTES = 2**24  # some 70,000 keys
 _NUMBER = re.compile("[0-9]{1,20}")
-MADE_BY = "Make a key with `ssh-keygen -t ecdsa -b 384`."
+REMEDY = "Make a key with `ssh-keygen -t ecdsa -b 384`."
 
 
 def read_roster(path: Path) -> Roster:
@@ -34,7 +34,16 @@ def read_roster(path: Path) -> Roster:
     Raises:
         InputError: The file cannot be read, or is no roster (`roster_of`).
     """
-    return roster_of(_read(path, "roster").decode("utf-8", "replace"), str(path))
+    return roster_of(text_of(path), str(path))
+
+
+def text_of(path: Path) -> str:
+    """The text of a roster's file.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    return _read(path, "roster").decode("utf-8", "replace")
 
 
 def roster_of(text: str, where: str) -> Roster:
@@ -100,7 +109,7 @@ def public_key_of(text: str, where: str) -> ec.EllipticCurvePublicKey:
     except (ValueError, UnsupportedAlgorithm):
         raise InputError(f"{where}: holds no public key in OpenSSH's form. Copy the .pub file.") from None
     if not isinstance(key, ec.EllipticCurvePublicKey):
-        raise InputError(f"{where}: holds a key of another kind than ecdsa. {MADE_BY}")
+        raise InputError(f"{where}: holds a key of another kind than ecdsa. {REMEDY}")
     return key
 
 
@@ -115,9 +124,9 @@ def read_node_key(path: Path) -> ec.EllipticCurvePrivateKey:
     try:
         key = load(data, None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise InputError(f"node-key {path}: holds no private key without a passphrase. {MADE_BY}") from None
+        raise InputError(f"node-key {path}: holds no private key without a passphrase. {REMEDY}") from None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise InputError(f"node-key {path}: holds a key of another kind than ecdsa. {MADE_BY}")
+        raise InputError(f"node-key {path}: holds a key of another kind than ecdsa. {REMEDY}")
     return key
 
 

@@ -19,6 +19,7 @@ from fedprivacy.records.run_record import broken_off, heard_of
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.secure_sum.roster import text_of
 from fedprivacy.verification.verify import checked_document
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.run_follower import Following
@@ -60,6 +61,7 @@ def run(
         scenario = with_absolute_paths(scenario)
     if target.noise == "seeded":
         print(SEEDED_WARNING, file=sys.stderr)
+    roster = "" if target.roster is None else text_of(target.roster)
     writer = _RecordWriter(scenario, out, command, target)
     with tempfile.TemporaryDirectory(prefix="fedprivacy-") as name:
         folder = Path(name)
@@ -70,6 +72,7 @@ def run(
             allow_code=allow_code,
             noise=target.noise,
             pinned=target.pinned,
+            roster=roster,
             record=token,
         )
         following: Following | None = None

@@ -115,5 +115,27 @@ def check_data(data: Sequence[Path], nodes: int, scenario: Scenario | Statistics
             raise InputError(f"--data {path}: no such file.")
 
 
+def needs_masks(scenario: Scenario | Statistics | None) -> bool:
+    """Whether pinned nodes of a scenario sum under masks, for which they need each other's keys."""
+    return isinstance(scenario, Scenario) and scenario.privacy.trust == "distributed"
+
+
+def check_clients(nodes: int, scenario: Scenario | Statistics | None) -> None:
+    """Checks that each client has a node of its own, where nodes sum under masks.
+
+    Raises:
+        InputError: if not.
+    """
+    if not needs_masks(scenario):
+        return
+    assert isinstance(scenario, Scenario)
+    if not nodes == scenario.population == scenario.federation.hosts:
+        raise InputError(
+            f"--nodes {nodes}: a secure sum by masks counts nodes as clients, and the scenario has "
+            f"{scenario.population} clients on {scenario.federation.hosts} hosts. Use as many nodes and "
+            "federation.hosts as clients."
+        )
+
+
 def _unusable(folder: Path, error: OSError) -> InputError:
     return InputError(f"--dir {folder}: {error.strerror}. Choose a folder that you may write to.")

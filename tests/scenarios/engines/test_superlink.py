@@ -95,6 +95,7 @@ def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:
         (["--superlink", "127.0.0.1:1"], "--superlink: only with --engine superlink"),
         (["--federation", "f"], "--federation: only with --engine superlink"),
         (["--pinned"], "--pinned: only with --engine superlink"),
+        (["--roster", "r"], "--roster: only with --engine superlink"),
     ],
 )
 def test_wrong_input_ends_with_code_2_and_writes_nothing(
