@@ -171,7 +171,7 @@ def _budgets(state: RecordDict, here: NodeClients, fleet: Fleet) -> Budgets | No
 
 def _load(state: RecordDict, fleet: Fleet) -> Budgets | None:
     """The budgets of this node's clients, which live in Flower's node state over all messages."""
-    if fleet.plan.trust != "local":
+    if not fleet.plan.distrusts_server:
         return None
     # The noise is calibrated for this number, even if the scenario allows more answers than rounds.
     cap = fleet.plan.answers

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum, clip
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.modular import Integers, modular_sum
+from fedprivacy.mechanisms.noise_shares import NoiseShares
+from fedprivacy.mechanisms.rotation import random_signs
 from fedprivacy.mechanisms.summation import sum_of_rows
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.randomness.streams import Streams
@@ -27,6 +30,8 @@ def privatise(
     updates: Updates, clients: Ids, plan: Plan, streams: Streams, *, round: int, observe: str
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Privatises the updates of clients that trained together, without the noise of sums (`sum_noise`).
+
+    With noise in shares `shared_sum` does.
 
     Args:
         updates: Raw updates; with unit "example" already private.
@@ -76,6 +81,37 @@ def privatise(
         bounded = torch.column_stack([bounded, torch.from_numpy(bits)])
     added = bounded if observe == "each" else sum_of_rows(bounded)
     return added.numpy(), broken.numpy()
+
+
+def shared_sum(
+    updates: Updates, clients: Ids, shares: NoiseShares, streams: Streams, *, round: int
+) -> tuple[Integers, NDArray[np.bool_]]:
+    """Adds the messages of clients with noise in shares, modulo 2^b.
+
+    Each client clips, rotates, rounds and adds its own share. A process with several clients adds their
+    messages up here, where an ideal secure sum begins; with masks, each client would send its own.
+
+    Args:
+        updates: Raw updates.
+        clients: Their ids, sorted, shape (clients,).
+        shares: The mechanism of the clients' own plan.
+        streams: The run's random streams; each client draws from its own.
+        round: The round, which keys the draws and the public rotation.
+
+    Returns:
+        The sum, int64, shape (d,), and which updates count as zero because they were not finite. Their
+        clients add their shares nevertheless.
+    """
+    rows = updates.stack().numpy()
+    signs = random_signs(shares.dimension, streams.stream("rotation", round=round))
+    # A stream for each purpose and client: the rounded vector is fixed before any noise is drawn.
+    rounding = streams.noises("rounding", clients.tolist(), round=round)
+    noises = streams.noises("share", clients.tolist(), round=round)
+    messages = (
+        shares.message(shares.encode(row, signs, rounds), noise)
+        for row, rounds, noise in zip(rows, rounding, noises, strict=True)
+    )
+    return modular_sum(messages, shares.padded, shares.bits), ~np.isfinite(rows).all(axis=1)
 
 
 def sum_noise(

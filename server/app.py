@@ -55,6 +55,7 @@ from server.hosts import deal_hosts
 from server.optimizers import server_optimizer
 from server.record_upload import LogUpload, uploading
 from server.reply_validation import longest
+from server.secure_sum import secured
 from server.statistics import serve as serve_statistics
 from server.strategy import Federation
 
@@ -65,7 +66,7 @@ class NodeView:
 
     Args:
         states: The nodes' own state as arrays, for checkpoints.
-        faults: The faults on the nodes in a round, which local trust keeps from the server. It
+        faults: The faults on the nodes in a round, which local and distributed trust keep from the server. It
             serves the record, and ends a run in which every client failed.
         retried: The number of messages that the engine has sent again because a process died.
     """
@@ -127,7 +128,7 @@ def serve(
     record.begin()
     try:
         on_begin()
-        _run_rounds(grid, record, people, model, checkpoint, view)
+        _run_rounds(secured(grid, record.plan), record, people, model, checkpoint, view)
     except KeyboardInterrupt:
         record.finish("interrupted", "interrupted by the user")
         raise
@@ -162,7 +163,7 @@ def _run_rounds(
         cohort, total = federation.round(number)
         seconds = time.perf_counter() - began
         total.faults += Faults({"retried": view.retried() - before})
-        if record.plan.trust == "local":
+        if record.plan.distrusts_server:
             total = _looked_up(total, number, view)
         due = (number + 1) % scenario.evaluation.every == 0 or number + 1 == record.plan.rounds
         stops = None
@@ -183,6 +184,7 @@ def _run_rounds(
             seconds=seconds,
             public_loss=stops,
             clipping_norm=norm,
+            void=total.void,
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
     if len(y) > 0:
@@ -193,7 +195,7 @@ def _run_rounds(
 
 
 def _looked_up(total: RoundTotal, number: int, view: NodeView) -> RoundTotal:
-    """A round's counts with those that local trust keeps on the nodes; unknown ones become None.
+    """A round's counts with those that trust keeps on the nodes; unknown ones become None.
 
     Raises:
         RunError: if every client failed: the server's sum is noise alone.
@@ -308,6 +310,11 @@ class Submitted:
 
 
 def _train(grid: Grid, scenario: Scenario, submitted: Submitted) -> RunDirectory:
+    if submitted.stated.pinned and scenario.privacy.trust == "distributed":
+        raise InputError(
+            '--pinned: the secure sum of privacy.trust = "distributed" is simulated, in a process that could '
+            "read each node's message: no masks hide it yet. Leave --pinned out."
+        )
     people = for_server(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
     check_references(scenario, people)
     model = model_spec(

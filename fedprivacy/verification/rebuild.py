@@ -142,7 +142,7 @@ def _possible(
             yield sized(ledger.in_advance(broken_off=document["status"] == "failed").to_json()), ledger
     # Of a run that is charged in advance it is not told what it has released.
     states_released = COMPLETED in stored or (len(rounds) == plan.rounds and not early_stopping)
-    if states_released and plan.trust == "local":
+    if states_released and plan.distrusts_server:
         key = f"ledger.{COMPLETED}" if COMPLETED in stored else "ledger"
         check_participations(released, rounds, plan, key, where, remedy)
     for ledger in ledgers:
@@ -174,7 +174,7 @@ def check_participations(
     where: str,
     remedy: str,
 ) -> None:
-    """Checks that the counts of clients under local trust match the rounds.
+    """Checks that the counts of clients under local or distributed trust match the rounds.
 
     Args:
         ledger: What has been released, from the record.
@@ -203,6 +203,8 @@ def check_participations(
     broken = 0 if len(rounds) == plan.rounds else plan.population
     if not participants <= given <= participants + broken:
         raise refusal(where, at, f"says {given} answers, its rounds asked {participants} clients", remedy)
+    if plan.trust != "local":  # whose sums alone are claimed by their shares
+        return
     # One that broke off after its release counts with its cohort.
     shares = possible_shares(rounds, given - participants if ledger["rounds"] > len(rounds) else 0)
     if (least := ledger["least_shares"]) not in shares:

@@ -28,6 +28,7 @@ RECORDS = ("privacy.unit=example", "training={batches='poisson', steps=2, batch_
 RAGGED = ("data.partition=dirichlet", "data.alpha=1.0", "data.records=200", "privacy.delta=1e-4")
 POISSON = ("sampling={name='poisson', rate=0.5}",)
 FIXED = ("sampling={name='fixed', cohort=4}",)
+SHARED = ("privacy.trust=distributed",)
 APART = ("sampling={name='separated', cohort=3, separation=3}", "server.rounds=5")
 PATIENT = ("server.patience=1", "data.public_fraction=0.3", "server.rounds=6", "server.learning_rate=30.0")
 HONEST = {
@@ -55,6 +56,12 @@ HONEST = {
     "local, twice at most": TWICE,
     "local, twice at most, Poisson": (*TWICE, *POISSON),
     "local, separated": (*LOCAL, *APART),
+    "distributed": SHARED,
+    "distributed, epsilon": (*SHARED, "privacy.epsilon=4.0", "privacy.colluders=2", "privacy.bits=20"),
+    "distributed, discrete Gaussian": (*SHARED, "privacy.mechanism=discrete-gaussian", "privacy.adjacency=zero-out"),
+    "distributed, fixed": (*SHARED, *FIXED, "privacy.epsilon=4.0", "privacy.max_participations=2"),
+    "distributed, separated": (*SHARED, *APART, "privacy.epsilon=4.0"),
+    "distributed, void rounds": (*SHARED, "federation.dropout=0.3", "privacy.min_survivors=9"),
     "privunit": ("privacy={trust='local', mechanism='privunit', epsilon=8.0, clipping_norm=1.0, delta=1e-3}",),
     "auto": ("privacy={trust='local', mechanism='auto', epsilon=8.0, clipping_norm=1.0, delta=1e-3}",),
     "records, local": (*LOCAL, *RECORDS),
@@ -112,7 +119,7 @@ def test_held_out_records_of_clients_may_belong_to_them(trust: str, make_scenari
     read_again(document)
 
 
-@pytest.mark.parametrize("settings", [(), LOCAL], ids=["central", "local"])
+@pytest.mark.parametrize("settings", [(), LOCAL, SHARED], ids=["central", "local", "distributed"])
 def test_faults_of_clients_are_no_forgery(
     settings: tuple[str, ...], make_scenario, tmp_path: Path, monkeypatch
 ) -> None:

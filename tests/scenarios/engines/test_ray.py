@@ -59,7 +59,9 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["sum of local noise", "adaptive clipping", "records"])  # the rest follows
+@pytest.mark.parametrize(
+    "kind", ["sum of local noise", "adaptive clipping", "distributed", "records"]
+)  # the rest follows
 def test_ray_ends_with_the_same_bits_as_the_embedded_engine(
     embedded: dict[str, str], ray_room: Cluster, make_scenario: Callable[..., Any], tmp_path: Path, kind: str
 ) -> None:
