@@ -78,12 +78,6 @@ def clients_of_node(context: Context) -> NodeClients:
         return NodeClients(clients, clients.hosts_of(context.node_config), owner)
     with kind("scenario"):
         scenario = own_scenario(owner.scenario, owner.named)
-    if isinstance(scenario, Scenario) and scenario.privacy.trust == "distributed":
-        raise Refusal(
-            'the pinned scenario has privacy.trust = "distributed", whose secure sum is simulated: no masks '
-            "hide a node's message from the server's process yet. Pin one of another trust model.",
-            "scenario",
-        )
     with kind("node-config"):
         hosts = hosts_here(scenario.federation.hosts, context.node_config)
     with kind("data"):

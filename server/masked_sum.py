@@ -20,6 +20,7 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 
 from fedprivacy.errors import FedPrivacyError
+from fedprivacy.io.escape import first_line
 from fedprivacy.mechanisms.modular import Integers
 from fedprivacy.messages.faults import NO_FAULTS, REASON, Faults
 from fedprivacy.messages.protocol import TrainRequest, parts_of
@@ -51,9 +52,9 @@ class Total:
 
     Args:
         integers: The sum of the survivors' integers modulo 2^b, int64, shape (d,); None: the round is void.
-        survivors: The clients in it, sorted.
+        survivors: The clients in it, sorted; of a void round those that answered last, or sent inputs.
         refused: How many clients did not enter, since their budget is spent.
-        faults: Of the clients that dropped out, by kind.
+        faults: Of the clients that dropped out before their input, by kind.
         reason: Why it is void; None if it is not.
     """
 
@@ -64,61 +65,75 @@ class Total:
     reason: str | None = None
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a client is.
+
+    Args:
+        node: Its Flower node.
+        host: Its logical host.
+    """
+
+    node: int
+    host: int
+
+
 class MaskedRound:
     """One round.
 
     Args:
         grid: Flower's way to the nodes.
-        nodes: The node of each client that is requested, by client.
+        places: Of each client that is requested, by client.
         roster: The node keys of all clients.
         parameters: Of the sum.
-        training: The request for training; its `clients` and `host` are those of the clients in turn.
-        hosts: The number of logical hosts.
+        training: The request for training; each client's has its own `clients` and `host`.
+        seed: Of the public rotation.
         round_id: The round's name (`fedprivacy.messages.secure_sum.round_name`).
-        timeout: Seconds to wait for the replies of each phase.
+        timeout: Seconds to wait for the replies of each phase; None: without limit.
     """
 
     def __init__(
         self,
         grid: Grid,
-        nodes: Mapping[int, int],
+        places: Mapping[int, Place],
         roster: Roster,
         parameters: Parameters,
         training: TrainRequest,
-        hosts: int,
+        seed: int,
         round_id: str,
-        timeout: float,
+        timeout: float | None,
     ) -> None:
-        self._grid, self._nodes, self._hosts, self._timeout = grid, nodes, hosts, timeout
-        self._training, self._round_id = training, round_id
+        self._grid, self._places, self._timeout = grid, places, timeout
+        self._training, self._seed, self._round_id = training, seed, round_id
         self._server = Server(roster, parameters, round_id)
         self._secret: set[int] = set()  # clients that have secrets of the round
+        self._present: tuple[int, ...] = ()
         self._faults, self._refused = NO_FAULTS, 0
 
     def total(self) -> Total:
         """Runs all phases; a void round has no sum, and the reason."""
         try:
-            integers, survivors = self._run()
+            integers = self._run()
         except VoidRound as error:
             logger.warning("%s", error)
-            return Total(None, (), self._refused, self._faults, str(error))
+            return Total(None, self._present, self._refused, self._faults, str(error))
         finally:
             self._end()
-        return Total(integers, survivors, self._refused, self._faults)
+        return Total(integers, self._present, self._refused, self._faults)
 
-    def _run(self) -> tuple[Integers, tuple[int, ...]]:
+    def _run(self) -> Integers:
         server = self._server
         entered = self._phase(
-            Phase.KEYS, dict.fromkeys(self._nodes, b""), messages.AdvertisedKeys, server.add_keys
+            Phase.KEYS, dict.fromkeys(self._places, b""), messages.AdvertisedKeys, server.add_keys
         )
         keys = encoded(server.key_list())
         self._phase(Phase.SHARES, dict.fromkeys(entered, keys), messages.SealedShares, server.add_shares)
         deliveries = {client: encoded(message) for client, message in server.deliveries().items()}
         summed = self._phase(Phase.INPUTS, deliveries, messages.MaskedInput, server.add_input)
-        survivors = server.survivors()
+        survivors = encoded(server.survivors())
         signed = self._phase(
             Phase.CONSISTENCY,
-            dict.fromkeys(summed, encoded(survivors)),
+            dict.fromkeys(summed, survivors),
             messages.SurvivorSignature,
             server.add_signature,
         )
@@ -126,7 +141,7 @@ class MaskedRound:
         self._phase(
             Phase.OPENING, dict.fromkeys(signed, signatures), messages.OpenedShares, server.add_opening
         )
-        return server.total(), survivors.clients
+        return server.total()
 
     def _phase(
         self,
@@ -182,12 +197,16 @@ class MaskedRound:
                 self._secret.discard(client)
         self._refused += len(refused)
         self._secret -= refused
-        for client in clients:
-            if client not in taken | refused:
-                fault, reason = reasons.get(client, NO_ANSWER)
-                self._faults += Faults(
-                    {fault: 1}, f"client {client}, {phase.name.lower()}: {reason}"[:REASON]
-                )
+        for client in sorted(set(clients) - taken - refused):
+            fault, reason = reasons.get(client, NO_ANSWER)
+            text = f"client {client}, {phase.name.lower()}: {reason}"
+            # A client whose input arrived is in the sum, whatever becomes of it.
+            if phase <= Phase.INPUTS:
+                self._faults += Faults({fault: 1}, text[:REASON])
+            else:
+                logger.info("%s", first_line(text))
+        if phase <= Phase.INPUTS:
+            self._present = tuple(sorted(taken))
         return sorted(taken)
 
     def _requests(self, phase: Phase, requests: Iterable[tuple[int, bytes]]) -> Iterator[Message]:
@@ -197,18 +216,19 @@ class MaskedRound:
                 phase=phase,
                 round=self._training.round,
                 round_id=self._round_id,
-                host=client % self._hosts,
+                host=self._places[client].host,
                 client=client,
+                seed=self._seed,
                 plan=self._training.plan,
                 message=message,
                 weights=self._training.weights if phase is Phase.INPUTS else None,
             )
             group = f"{self._training.round}-{phase.name.lower()}/{number}"
-            yield request_to(self._nodes[client], MESSAGE_TYPE, group, *request.parts())
+            yield request_to(self._places[client].node, MESSAGE_TYPE, group, *request.parts())
 
     def _end(self) -> None:
         """Lets clients that will not open remove their secrets; a newer round removes them too."""
         if self._secret:
             sent = self._requests(Phase.ENDED, ((client, b"") for client in sorted(self._secret)))
-            for _ in self._grid.send_and_receive(sent, timeout=min(self._timeout, END_TIMEOUT)):
+            for _ in self._grid.send_and_receive(sent, timeout=END_TIMEOUT):
                 pass

@@ -5,7 +5,7 @@ gets one reply for all of them: the sum of the survivors' integers modulo 2^b an
 counts of dropouts and of requests without an answer, which any transport shows. A sum of fewer than n_min
 clients is not opened.
 
-It is the functionality that masks compute (`fedprivacy.secure_sum`), without masks: the process that it runs
+It is the functionality that masks compute (`server.masked_grid`), without masks: the process that it runs
 in could read each node's message. Guarantees name that (`TrainingAssumption.IDEAL_SUM`).
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
+from flwr.app import Message
 from flwr.serverapp import Grid
 from numpy.typing import NDArray
 
@@ -27,6 +27,7 @@ from fedprivacy.messages.protocol import SumReply
 from fedprivacy.plan.privacy_plan import Plan
 from server.aggregation import message_number
 from server.grid import MessageGrid
+from server.messages import record_of
 from server.reply_validation import Rejected, accepted
 
 
@@ -93,13 +94,18 @@ class SecureSum(MessageGrid):
             passed = map(_no_training, _chain(first, stream))
             yield from self._grid.send_and_receive(passed, timeout=timeout)
             return
+        reply, last = self._summed(_chain(first, stream), timeout)
+        yield Message(record_of(*reply.parts()), reply_to=last)
+
+    def _summed(self, messages: Iterator[Message], timeout: float | None) -> tuple[SumReply, Message]:
+        """The sum of the replies to requests for training, and the last of these requests."""
         opening = _Opening(self._shares)
-        for wave in self._waves(_chain(first, stream)):
+        for wave in self._waves(messages):
             for reply in self._grid.send_and_receive(map(opening.request, wave), timeout=timeout):
                 opening.add(reply)
             for _ in wave:  # not sent in time
                 pass
-        yield opening.reply()
+        return opening.reply()
 
     def _waves(self, messages: Iterator[Message]) -> Iterator[Iterator[Message]]:
         """Cuts messages where a node's turn comes again, for grids that would lose a node's state.
@@ -163,20 +169,13 @@ class _Opening:
         self._refused += reply.refused
         self._faults += reply.faults
 
-    def reply(self) -> Message:
-        """The one reply to all requests."""
+    def reply(self) -> tuple[SumReply, Message]:
+        """The one reply to all requests, and the last of these."""
         survivors = len(self._in_sum)
         opened = survivors >= self._shares.min_survivors
         reply = SumReply(self._sum.total if opened else None, survivors, self._refused, self._faults)
-        arrays, values = reply.parts()
-        content = RecordDict(
-            {
-                "arrays": ArrayRecord({name: Array(array) for name, array in arrays.items()}),
-                "values": ConfigRecord(values),
-            }
-        )
         assert self._last is not None
-        return Message(content, reply_to=self._last)
+        return reply, self._last
 
 
 def _chain(first: Message, rest: Iterator[Message]) -> Iterator[Message]:

@@ -82,6 +82,17 @@ class TrainingAssumption(Assumption):
         "the submitter of the run is honest about the plan: each client clips, rounds, draws its own share "
         "of the noise and counts its own participations, by the plan that came with the run"
     )
+    SHARES_PINNED = (
+        "each client holds this plan itself, pinned on its own node (stated by the submitter of the run; "
+        "no message shows it): by it the client clips, rounds, draws its own share of the noise, masks its "
+        "message and counts its own participations, whatever the server requests; and the code that came "
+        "with the run to its node is this code, unchanged"
+    )
+    MASKED_SUM = (
+        "masks, honest-but-curious server, at least n_min survivors of whom at most t collude; "
+        "computational; and each node's owner has the right keys of the others, from them and not from the "
+        "server"
+    )
     IDEAL_SUM = (
         "ideal secure sum (simulated): a process of the run adds up the clients' messages and shows their "
         "modular sum and the number of clients in it, and nothing else; no mask hides a message from it"

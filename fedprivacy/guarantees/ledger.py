@@ -280,9 +280,11 @@ class Ledger:
             event = dp.SelfComposedDpEvent(shares.event(observer), self._most)
         except InputError:  # one honest share, which may be the participant's
             return _claim(observer, None, [Assume.SHARE_KNOWN])
-        enforced = Assume.SHARES_ENFORCED if self.held else Assume.SHARES_HANDED
+        enforced = self._by_whom(Assume.SHARES_ENFORCED, Assume.SHARES_PINNED, Assume.SHARES_HANDED)
+        # Pinned nodes send no message without a mask; others do what the run requests.
+        masked = not self.held and self.stated.pinned
         assumptions = [
-            Assume.IDEAL_SUM,
+            Assume.MASKED_SUM if masked else Assume.IDEAL_SUM,
             colluding(shares, observer),
             Assume.DROPOUTS_BLIND,
             enforced,

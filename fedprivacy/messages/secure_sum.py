@@ -24,6 +24,7 @@ from fedprivacy.secure_sum.keys import encode
 from fedprivacy.secure_sum.transcript import Phase
 
 MESSAGE_TYPE = "train.secure_sum"
+_DIGITS = 100  # of a seed
 _NAME = re.compile(r"[0-9a-f]{32} ([0-9]{1,10}) ([0-9a-f]{64})")
 
 
@@ -53,6 +54,7 @@ class SumRequest:
         round_id: Its name (`round_name`).
         host: The client's logical host.
         client: Its id.
+        seed: That of the server's scenario, from which the public rotation comes.
         plan: The requested privacy plan. A client compares it with its own.
         message: The bytes of the step's message (`fedprivacy.secure_sum.encoding`); none for keys.
         weights: The model to train, float32, shape (parameters,), in `Phase.INPUTS` alone; else None.
@@ -63,6 +65,7 @@ class SumRequest:
     round_id: str
     host: int
     client: int
+    seed: int
     plan: Plan
     message: bytes = field(default=b"", repr=False)
     weights: NDArray[np.float32] | None = None
@@ -75,6 +78,7 @@ class SumRequest:
             "round_id": self.round_id,
             "host": self.host,
             "client": self.client,
+            "seed": str(self.seed),  # which may have more than 64 bits
             "plan": json.dumps(self.plan.to_json()),
             "message": self.message,
         }
@@ -96,6 +100,7 @@ class SumRequest:
                 round_id=str(values["round_id"]),
                 host=whole(values["host"]),
                 client=whole(values["client"]),
+                seed=int(str(values["seed"])[:_DIGITS]),
                 plan=Plan.from_json(bounded_json.loads(values["plan"])),
                 message=bytes(memoryview(values["message"])),
                 weights=weights,

@@ -10,7 +10,6 @@ from fedprivacy.mechanisms.combinations import (
     SURVIVORS_WITHIN_SUM,
 )
 from fedprivacy.scenario.derived_values import Values
-from fedprivacy.scenario.on_nodes import ON_NODES
 from fedprivacy.scenario.rules.plan import of_plan
 
 
@@ -33,13 +32,6 @@ SHARES_RULES: tuple[Entry[Values], ...] = (
             ),
             lambda v: f"At most {(_fewest(v) or 1) - 1}.",
         ),
-    ),
-    Rule(
-        "privacy.trust",
-        {"privacy.trust": "distributed", "data.name": ON_NODES},
-        "the secure sum is simulated, and no masks hide a node's message yet: nodes with records of their "
-        "own would have to trust the server's process",
-        'Use trust = "local", or data that are here.',
     ),
     Rule(
         "federation.observe",
