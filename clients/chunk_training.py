@@ -151,8 +151,8 @@ class ChunkTrainer:
             updates = updates.only(np.flatnonzero(answering))
         here, streams, round = clients[answering], fleet.streams, request.round
         private: NDArray[Any]
-        if (shares := fleet.plan.shares) is not None:
-            private, broken = shared_sum(updates, here, shares, streams, round=round)
+        if fleet.plan.shares is not None:
+            private, broken = shared_sum(updates, here, fleet.plan, streams, round=round)
         else:
             plan = fleet.plan.for_round(request.clipping_norm)
             private, broken = privatise(updates, here, plan, streams, round=round, observe=request.observe)

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum, clip
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.mechanisms.modular import Integers, modular_sum
-from fedprivacy.mechanisms.noise_shares import NoiseShares
+from fedprivacy.mechanisms.modular import Integers, ModularSum
 from fedprivacy.mechanisms.rotation import random_signs
 from fedprivacy.mechanisms.summation import sum_of_rows
 from fedprivacy.plan.privacy_plan import Plan
@@ -84,9 +83,9 @@ def privatise(
 
 
 def shared_sum(
-    updates: Updates, clients: Ids, shares: NoiseShares, streams: Streams, *, round: int
+    updates: Updates, clients: Ids, plan: Plan, streams: Streams, *, round: int
 ) -> tuple[Integers, NDArray[np.bool_]]:
-    """Adds the messages of clients with noise in shares, modulo 2^b.
+    """Adds the messages of clients with noise in shares, modulo 2^b, without the noise of sums (`sum_share`).
 
     Each client clips, rotates, rounds and adds its own share. A process with several clients adds their
     messages up here, where an ideal secure sum begins; with masks, each client would send its own.
@@ -94,7 +93,7 @@ def shared_sum(
     Args:
         updates: Raw updates.
         clients: Their ids, sorted, shape (clients,).
-        shares: The mechanism of the clients' own plan.
+        plan: The clients' own plan.
         streams: The run's random streams; each client draws from its own.
         round: The round, which keys the draws and the public rotation.
 
@@ -102,16 +101,31 @@ def shared_sum(
         The sum, int64, shape (d,), and which updates count as zero because they were not finite. Their
         clients add their shares nevertheless.
     """
+    shares = plan.shares
+    assert shares is not None
     rows = updates.stack().numpy()
     signs = random_signs(shares.dimension, streams.stream("rotation", round=round))
     # A stream for each purpose and client: the rounded vector is fixed before any noise is drawn.
     rounding = streams.noises("rounding", clients.tolist(), round=round)
     noises = streams.noises("share", clients.tolist(), round=round)
-    messages = (
-        shares.message(shares.encode(row, signs, rounds), noise)
-        for row, rounds, noise in zip(rows, rounding, noises, strict=True)
-    )
-    return modular_sum(messages, shares.padded, shares.bits), ~np.isfinite(rows).all(axis=1)
+    total = ModularSum(shares.padded, shares.bits)
+    for row, rounds, noise in zip(rows, rounding, noises, strict=True):
+        encoded = shares.encode(row, signs, rounds)
+        total.add(encoded if plan.noise_draw == "sum" else shares.message(encoded, noise))
+    return total.total, ~np.isfinite(rows).all(axis=1)
+
+
+def sum_share(clients: Ids, plan: Plan, streams: Streams, *, round: int) -> Integers:
+    """Draws the shares of a message's clients at once, if the plan does so; else zeros.
+
+    One draw has the distribution of the sum of all clients' draws.
+    """
+    shares = plan.shares
+    assert shares is not None
+    if plan.noise_draw != "sum" or not len(clients):
+        return np.zeros(shares.padded, np.int64)
+    stream = streams.noise("share-sum", round=round, member=int(clients[0]))
+    return shares.draw(shares.padded, stream, shares=len(clients))
 
 
 def sum_noise(

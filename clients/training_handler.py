@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from clients.chunk_training import ChunkTrainer, client_chunks
 from clients.fleet import Budgets, Fleet
-from clients.privacy import sum_noise
+from clients.privacy import sum_noise, sum_share
 from clients.worker_pool import WorkerPool
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.mechanisms.modular import ModularSum
@@ -91,7 +91,8 @@ def answer(
     private: NDArray[Any]
     if each:
         private = rows[order]
-    elif shares is not None:
+    elif isinstance(total, ModularSum):
+        total.add(sum_share(ids, fleet.plan, fleet.streams, round=request.round))
         private = total.total
     else:
         private = total.total + sum_noise(parameters, ids, fleet.plan, fleet.streams, round=request.round)

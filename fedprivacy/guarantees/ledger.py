@@ -329,10 +329,11 @@ class Ledger:
 def colluding(shares: NoiseShares, observer: Observer) -> str:
     """The assumption about the clients of a sum: how many there are, and how many of these collude."""
     known = shares.min_survivors - shares.shares_against(observer)
+    some = f"at most {known}" if known else "none"
     itself = ", itself among them," if observer == "participant" else ""
     return (
-        f"a sum is opened for at least {shares.min_survivors} clients; the observer knows the noise of at "
-        f"most {known} of them{itself} and the others follow the plan"
+        f"a sum is opened for at least {shares.min_survivors} clients; the observer knows the noise of {some} "
+        f"of them{itself} and the others follow the plan"
     )
 
 

@@ -55,7 +55,8 @@ class Plan:
             step; None under trust "none" without clipping.
         delta: The delta of every guarantee, below 1 / (number of units); None under trust "none".
         max_participations: How often a client answers at most; None but under "local" and "distributed".
-        noise_draw: "client" (one draw a client) or "sum" (one for a chunk's sum); None but under "local".
+        noise_draw: "client" (one draw a client) or "sum" (one for a chunk's sum); None but under "local" and
+            "distributed".
         batches: Draws the batches of each client; None with unit "client", where it costs nothing.
         least_records: The records of the smallest client, where a record of a smaller one costs more.
     """

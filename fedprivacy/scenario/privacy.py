@@ -108,7 +108,6 @@ class LocalPrivacy(_Noisy):
 class DistributedPrivacy(SharesOptions, _Budget):
     """Each client adds a share of the noise; the server sees the secure sum of a round and no update."""
 
-    noise_draw: ClassVar[None] = None
     direction: ClassVar[None] = None
     encoding: ClassVar[None] = None
     trust: Literal["distributed"]
@@ -117,6 +116,9 @@ class DistributedPrivacy(SharesOptions, _Budget):
     )
     max_participations: int = Field(
         ge=1, le=10**6, description="How often a client may take part; without it, in every round."
+    )
+    noise_draw: Literal["client", "sum"] = Field(
+        "client", description="One draw of noise for each client, or one for the sum of a chunk."
     )
 
 

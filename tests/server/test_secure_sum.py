@@ -110,7 +110,7 @@ def test_the_server_sees_the_modular_sum_and_counts_alone(
         answer = TrainReply.of(*parts_of(reply), parameters=len(before), observe="each")
         rows |= dict(zip(answer.clients.tolist(), answer.updates, strict=True))
     messages = [
-        shared_sum(Stack(_row(rows[client])), np.array([client]), shares, fleet.streams, round=0)[0]
+        shared_sum(Stack(_row(rows[client])), np.array([client]), fleet.plan, fleet.streams, round=0)[0]
         for client in range(12)
     ]
     assert np.array_equal(arrays["total"], modular_sum(messages, shares.padded, shares.bits))

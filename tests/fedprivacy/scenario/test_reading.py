@@ -119,7 +119,7 @@ ONE_MISTAKE = {
         'epsilon = 2.0\nnoise_draw = "client"',
         [
             'my.toml:20: privacy.noise_draw: has no effect with trust = "central". '
-            'Remove it, or set trust = "local".'
+            'Remove it, or set trust = "distributed" or trust = "local".'
         ],
     ),
     "budget under none": (
@@ -1020,7 +1020,6 @@ def test_a_key_set_into_an_unknown_section_is_told_at_its_option(base_text: str)
         (("privacy.clipping_quantile=0.5",), 'has no effect with trust = "distributed"'),
         (("privacy.bands=2",), 'has no effect with trust = "distributed"'),
         (("privacy.encoding=signs",), 'has no effect with trust = "distributed"'),
-        (("privacy.noise_draw=sum",), 'has no effect with trust = "distributed"'),
         (("privacy.mechanism=gaussian",), "unknown mechanism"),
         (("privacy.bits=29",), "must be at least 2 and at most 28"),
         (("server.denoise=james-stein",), "knows Gaussian noise alone"),

@@ -58,7 +58,7 @@ HONEST = {
     "local, separated": (*LOCAL, *APART),
     "distributed": SHARED,
     "distributed, epsilon": (*SHARED, "privacy.epsilon=4.0", "privacy.colluders=2", "privacy.bits=20"),
-    "distributed, discrete Gaussian": (*SHARED, "privacy.mechanism=discrete-gaussian", "privacy.adjacency=zero-out"),
+    "distributed, discrete Gaussian": (*SHARED, "privacy.mechanism=discrete-gaussian", "privacy.adjacency=zero-out", "privacy.noise_draw=sum"),
     "distributed, fixed": (*SHARED, *FIXED, "privacy.epsilon=4.0", "privacy.max_participations=2"),
     "distributed, separated": (*SHARED, *APART, "privacy.epsilon=4.0"),
     "distributed, void rounds": (*SHARED, "federation.dropout=0.3", "privacy.min_survivors=9"),
