@@ -7,12 +7,14 @@ import shutil
 import socket
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replace_file, sweep_parts
 from fedprivacy.io.folder import check_tree
 from fedprivacy.io.regular_file import TooLarge, read_regular
 from fedprivacy.scenario import OnNodes, Scenario
+from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.statistics import Statistics
 from scenarios.federation.state import read
 
@@ -115,7 +117,7 @@ def check_data(data: Sequence[Path], nodes: int, scenario: Scenario | Statistics
             raise InputError(f"--data {path}: no such file.")
 
 
-def needs_masks(scenario: Scenario | Statistics | None) -> bool:
+def needs_masks(scenario: AnyScenario | None) -> TypeGuard[Scenario]:
     """Whether pinned nodes of a scenario sum under masks, for which they need each other's keys."""
     return isinstance(scenario, Scenario) and scenario.privacy.trust == "distributed"
 
@@ -128,7 +130,6 @@ def check_clients(nodes: int, scenario: Scenario | Statistics | None) -> None:
     """
     if not needs_masks(scenario):
         return
-    assert isinstance(scenario, Scenario)
     if not nodes == scenario.population == scenario.federation.hosts:
         raise InputError(
             f"--nodes {nodes}: a secure sum by masks counts nodes as clients, and the scenario has "

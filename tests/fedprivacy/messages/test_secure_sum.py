@@ -61,7 +61,7 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_is_no_request_is_refused(request_for: Callable[..., SumRequest], wrong: str) -> None:
     arrays, values = request_for().parts()
-    with pytest.raises(InputError, match="not a (request of a secure sum|privacy plan)"):
+    with pytest.raises(InputError, match=r"not a (request of a secure sum|privacy plan)"):
         SumRequest.of(arrays, values | WRONG[wrong])
     for missing in values:
         with pytest.raises(InputError, match="not a request of a secure sum"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from phases import Round, random_inputs
 
@@ -61,6 +62,21 @@ def test_bytes_that_are_cut_or_longer_are_no_message() -> None:
 def test_another_form_is_refused(kind: type[Checked], parts: list[bytes]) -> None:
     with pytest.raises(InputError, match="Leave it out"):
         decoded(kind, encode(*parts))
+
+
+def test_changed_bytes_are_no_message_or_another_one_in_its_only_form() -> None:
+    stream = np.random.default_rng(0)
+    for message in messages():
+        data = encoded(message)
+        for _ in range(100):
+            changed = bytearray(data)
+            changed[stream.integers(len(data))] ^= 1 << int(stream.integers(8))
+            try:
+                other = decoded(type(message), bytes(changed))
+            except InputError:
+                continue
+            assert encoded(other) == changed
+            assert other != message
 
 
 def test_a_state_shows_no_secret() -> None:

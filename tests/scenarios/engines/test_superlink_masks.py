@@ -49,8 +49,7 @@ def test_pinned_nodes_sum_under_masks_and_one_that_drops_out_is_not_in_the_sum(
     folder, data = tmp_path / "federation", []
     for node in range(3):
         x = np.random.default_rng(node).standard_normal((20, 4)).astype(np.float32)
-        # The labels of node 2 do not fit the scenario, so that it serves nobody.
-        np.savez(tmp_path / f"{node}.npz", x_train=x, y_train=np.full(20, 0 if node < 2 else 7))
+        np.savez(tmp_path / f"{node}.npz", x_train=x, y_train=(x[:, 0] > 0).astype(np.int64))
         data += ["--data", str(tmp_path / f"{node}.npz")]
     up = ("federation", "up", "--scenario", "masked.toml", "--port", str(free_ports(4)), *data)
     try:
@@ -58,6 +57,8 @@ def test_pinned_nodes_sum_under_masks_and_one_that_drops_out_is_not_in_the_sum(
         assert refused.returncode == 2
         started = fedprivacy(*up, "--nodes", "3", cwd=tmp_path, cold=True, more=flower_environment())
         assert started.returncode == 0, started.stderr
+        # Node 2 cannot sign as client 2 with the key of node 0, and refuses to take part.
+        (folder / "keys" / "node-2").write_bytes((folder / "keys" / "node-0").read_bytes())
         done = fedprivacy("run", "masked.toml", "--engine", "superlink", "--json", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         logs = [(folder / "logs" / f"node-{node}.log").read_text() for node in range(3)]
@@ -69,12 +70,12 @@ def test_pinned_nodes_sum_under_masks_and_one_that_drops_out_is_not_in_the_sum(
     assert document["status"] == "finished"
     [path] = (tmp_path / "runs").glob("*/run.json")
     [event] = json.loads(path.read_text())["rounds"]
-    assert (event["faults"], event.get("void", False)) == ({"no_node": 1}, False)
+    assert (event["faults"], event.get("void", False)) == ({"node_error": 1}, False)
     for guarantee in document["privacy"]["guarantees"]:
         assert TrainingAssumption.MASKED_SUM in guarantee["assumptions"]
     for phase in ("keys", "shares", "inputs", "consistency", "opening"):
         assert all(f"round 0: secure sum: {phase}" in log for log in logs[:2])
-    assert "REFUSED (data)" in logs[2]
+    assert "has another key for client 2, this node's" in logs[2]
     # Rounds and participations outlive the federation; its keys do not.
     assert sorted(item.name for item in (folder / "home" / "secure-sum").iterdir()) == [
         "client-0.round", "client-0.rounds", "client-1.round", "client-1.rounds",
