@@ -332,8 +332,8 @@ def colluding(shares: NoiseShares, observer: Observer) -> str:
     some = f"at most {known}" if known else "none"
     itself = ", itself among them," if observer == "participant" else ""
     return (
-        f"a sum is opened for at least {shares.min_survivors} clients; the observer knows the noise of {some} "
-        f"of them{itself} and the others follow the plan"
+        f"a sum is opened for at least {shares.min_survivors} clients; the observer knows the noise of "
+        f"{some} of them{itself} and the others follow the plan"
     )
 
 
