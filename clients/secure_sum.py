@@ -12,7 +12,7 @@ that the node's owner installed. The state of the client's round is in the node'
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -143,6 +143,15 @@ def _keys(owner: Owner, fleet: Fleet, hosts: list[int]) -> _Keys:
     return _Keys(own_key, roster, parameters)
 
 
+# What the server sends for each step after the first.
+_RECEIVED: Mapping[Phase, type[KeyList | DeliveredShares | Survivors | SignatureList]] = {
+    Phase.SHARES: KeyList,
+    Phase.INPUTS: DeliveredShares,
+    Phase.CONSISTENCY: Survivors,
+    Phase.OPENING: SignatureList,
+}
+
+
 class _Steps:
     """The steps of a client, with the messages of one request.
 
@@ -163,15 +172,21 @@ class _Steps:
 
     def take(self, client: Client) -> Checked:
         """Takes the requested step."""
-        message = self._request.message
-        steps: dict[Phase, Callable[[], Checked]] = {
-            Phase.KEYS: lambda: self._advertise(client),
-            Phase.SHARES: lambda: client.share(decoded(KeyList, message)),
-            Phase.INPUTS: lambda: client.mask(decoded(DeliveredShares, message), self._integers()),
-            Phase.CONSISTENCY: lambda: client.sign(decoded(Survivors, message)),
-            Phase.OPENING: lambda: client.open(decoded(SignatureList, message)),
-        }
-        return steps[self._request.phase]()
+        phase, message = self._request.phase, self._request.message
+        if phase is Phase.KEYS:
+            return self._advertise(client)
+        with kind("secure-sum"):
+            received = decoded(_RECEIVED[phase], message)
+        match received:
+            case KeyList():
+                return client.share(received)
+            case DeliveredShares():
+                return client.mask(received, self._integers())
+            case Survivors():
+                return client.sign(received)
+            case SignatureList():
+                return client.open(received)
+        raise AssertionError(phase)  # no other message has a place in `_RECEIVED`
 
     def _advertise(self, client: Client) -> Checked:
         """Enters the round, which is a participation, whether its sum is opened or not."""

@@ -11,17 +11,21 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
+from clients.app import app
 from clients.error_filter import KINDS
 from fedprivacy.messages.protocol import parts_of
-from fedprivacy.messages.secure_sum import StepReply, SumRequest, new_run
+from fedprivacy.messages.secure_sum import StepReply, SumRequest, new_run, round_name
 from fedprivacy.secure_sum.encoding import decoded, encoded
 from fedprivacy.secure_sum.messages import KeyList, MaskedInput, OpenedShares, Survivors
 from fedprivacy.secure_sum.packing import unpack
 from fedprivacy.secure_sum.transcript import Phase
+from scenarios.engines.embedded import EmbeddedGrid
 from server.messages import request_to
 from tests.server.masked import CLIENTS, TEXT, MaskedNodes, Wire, with_values
 
 LAST = Phase.OPENING
+ON_NODES = 'name = "on-nodes"\nfeatures = 4\nclasses = 2'
+SYNTHETIC = 'name = "synthetic"\nrecords = 60\ntest_records = 20\nfeatures = 4\npartition = "iid"'
 
 
 @pytest.fixture
@@ -225,6 +229,34 @@ def test_a_reply_that_is_none_is_left_out(nodes: MaskedNodes, values: dict, at: 
     total = nodes.round(grid=Wire(nodes, reply=spoil))
     assert total.survivors == (0, 1, 2, 4)
     assert total.faults.by_kind == {"reply_shape": 1}
+
+
+@pytest.mark.parametrize("at", list(Phase)[1:5])
+def test_bytes_that_are_no_message_end_the_round_for_the_client(nodes: MaskedNodes, at: Phase) -> None:
+    def spoil(phase: Phase, client: int, message: Message) -> Message:
+        return with_values(message, message=b"bytes") if (phase, client) == (at, 0) else message
+
+    wire = Wire(nodes, request=spoil)
+    total = nodes.round(grid=wire)
+    refused(wire, at, 0)
+    assert not nodes.round_file(0).exists()
+    assert total.survivors == tuple(range(at <= Phase.INPUTS, CLIENTS))
+    assert total.integers is not None
+
+
+def test_a_node_under_another_trust_or_without_a_plan_takes_no_step(nodes: MaskedNodes, owners) -> None:
+    name = round_name(new_run(), 0, nodes.training().weights)
+    request = SumRequest(Phase.KEYS, 0, name, 0, 0, nodes.scenario.seed, nodes.plan)
+    follows = {"partition-id": 0, "num-partitions": 3}
+    text = MaskedNodes(owners.folder, TEXT.replace(ON_NODES, SYNTHETIC))
+    for config, run, kind in (
+        (owners.config(), {}, "plan"),
+        (follows, {"scenario": text.scenario.to_toml()}, "no plan of its own"),
+    ):
+        grid = EmbeddedGrid(app, [config], run)
+        [reply] = grid.send_and_receive([request_to(1, "train.secure_sum", "0/0", *request.parts())])
+        assert reply.has_error()
+        assert kind in reply.error.reason
 
 
 def test_a_request_without_masks_is_refused_by_a_node_with_noise_in_shares(nodes: MaskedNodes) -> None:
