@@ -87,9 +87,9 @@ def shared_sum(
 ) -> tuple[Integers, NDArray[np.bool_]]:
     """Adds the messages of clients with noise in shares modulo 2^b, without the noise of sums.
 
-    Each client clips, rotates, rounds and adds its own share, unless `sum_share` draws for all. A process with
-    several clients adds their messages up here, where an ideal secure sum begins; a node that masks its message
-    has one client.
+    Each client clips, rotates, rounds and adds its own share, unless `sum_share` draws for all. A process
+    with several clients adds their messages up here, where an ideal secure sum begins; a node that masks its
+    message has one client.
 
     Args:
         updates: Raw updates.
