@@ -147,6 +147,12 @@ class StoredBudgets(Budgets):
         super().__init__(np.zeros(population, np.int32), np.full(population, -1, np.int32), cap)
         self.account = account
 
+    def allows(self, client: int, round: int) -> bool:
+        """Whether a client may answer a round; nothing is charged."""
+        with self.account.locked():
+            count, last = self.account.read().get(str(client), [0, -1])
+        return count < self.cap and last < round
+
     def spend(self, clients: Ids, round: int) -> Ids:
         """As `Budgets.spend`, with the account on disk before this returns."""
         # Read, charge and write under one lock, and before any answer is computed: two messages at once, or a

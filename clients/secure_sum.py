@@ -69,6 +69,10 @@ def answer_step(
         stored.end(request.round_id)
         return StepReply(b""), NO_FAULTS
     steps = _Steps(here, fleet, request, pool, here.account)
+    # Another run that is refused must not end the round in progress: a round that begins ends an earlier one.
+    begins = request.phase is Phase.KEYS and not stored.has(request.round_id)
+    if begins and not steps.budgets.allows(request.client, request.round):
+        return StepReply(b"", refused=True), NO_FAULTS
     arguments = request.client, keys.own_key, keys.roster, keys.parameters, request.round_id
 
     def client_of(state: ClientState | None) -> Client:
@@ -167,7 +171,8 @@ class _Steps:
         self, here: NodeClients, fleet: Fleet, request: SumRequest, pool: WorkerPool | None, account: Account
     ) -> None:
         self._here, self._fleet, self._request, self._pool = here, fleet, request, pool
-        self._account = account
+        plan = fleet.plan
+        self.budgets = StoredBudgets(account, plan.population, plan.answers)
         self.faults, self.spent = NO_FAULTS, False
 
     def take(self, client: Client) -> Checked:
@@ -190,11 +195,10 @@ class _Steps:
 
     def _advertise(self, client: Client) -> Checked:
         """Enters the round, which is a participation, whether its sum is opened or not."""
-        plan, request = self._fleet.plan, self._request
-        budgets = StoredBudgets(self._account, plan.population, plan.answers)
+        request = self._request
         clients = np.array([request.client], np.int64)
-        willing = budgets.spend(clients, request.round)
-        log(f"round {request.round}: answers given: {budgets.words(clients)}")
+        willing = self.budgets.spend(clients, request.round)
+        log(f"round {request.round}: answers given: {self.budgets.words(clients)}")
         if not len(willing):
             self.spent = True
             raise refusal(request.round_id, "this client has answered this round, or as often as it may.")

@@ -182,6 +182,12 @@ class StoredClient:
             )
         return reply
 
+    def has(self, round_id: str) -> bool:
+        """Whether the stored round is this one."""
+        with self._lock():
+            stored = self._read()
+        return stored is not None and stored.round_id == round_id
+
     def end(self, round_id: str) -> None:
         """Removes all that is stored of a round, but that it was entered.
 

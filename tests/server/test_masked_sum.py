@@ -20,6 +20,7 @@ from fedprivacy.secure_sum.messages import KeyList, MaskedInput, OpenedShares, S
 from fedprivacy.secure_sum.packing import unpack
 from fedprivacy.secure_sum.transcript import Phase
 from scenarios.engines.embedded import EmbeddedGrid
+from server.masked_sum import Total
 from server.messages import request_to
 from tests.server.masked import CLIENTS, TEXT, MaskedNodes, Wire, with_values
 
@@ -101,6 +102,20 @@ def test_a_client_counts_its_participations_and_refuses_a_second_run(nodes: Mask
     assert json.loads((nodes.round_file(0).parents[1] / "answers.json").read_text())["answers"] == {
         "0": [1, 0]
     }
+
+
+def test_a_run_that_is_refused_leaves_the_round_of_another_run_as_it_is(nodes: MaskedNodes) -> None:
+    seconds: list[Total] = []
+
+    def meanwhile(phase: Phase, client: int, message: Message) -> Message:
+        if (phase, client) == (Phase.CONSISTENCY, 0):
+            seconds.append(nodes.round(0, run=new_run()))
+        return message
+
+    total = nodes.round(0, grid=Wire(nodes, request=meanwhile))
+    assert [second.refused for second in seconds] == [CLIENTS]
+    assert total.survivors == (0, 1, 2, 3, 4)
+    assert total.integers is not None
 
 
 def test_a_round_that_is_repeated_under_its_name_gives_no_second_sum(nodes: MaskedNodes) -> None:
