@@ -442,3 +442,11 @@ def test_an_error_of_a_library_leaves_its_kind_alone(owners, plan: Plan, capsys,
     refused(reply, "failed")
     assert "No space left" in capsys.readouterr().err
     assert "No space left" not in reply.error.reason
+
+
+def test_a_pinned_node_serves_no_secure_sum_that_is_simulated(base_text: str, tmp_path: Path, capsys) -> None:
+    (tmp_path / "own.toml").write_text(base_text.replace('"central"', '"distributed"'))
+    (tmp_path / "home").mkdir()
+    config = {"scenario": str(tmp_path / "own.toml"), "home": str(tmp_path / "home"), "noise": "seeded"}
+    refused(hosts_of(grid(config)), "scenario")
+    assert "no masks hide a node's message from the server's process yet" in capsys.readouterr().err
