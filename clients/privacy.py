@@ -85,7 +85,7 @@ def privatise(
 def shared_sum(
     updates: Updates, clients: Ids, plan: Plan, streams: Streams, *, round: int
 ) -> tuple[Integers, NDArray[np.bool_]]:
-    """Adds the messages of clients with noise in shares modulo 2^b, without the noise of sums.
+    """Adds the messages of clients with noise in shares, without noise of sums (`sum_share`).
 
     Each client clips, rotates, rounds and adds its own share, unless `sum_share` draws for all. A process
     with several clients adds their messages up here, where an ideal secure sum begins; a node that masks its

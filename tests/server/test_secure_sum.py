@@ -10,7 +10,8 @@ from flwr.app import Array, ArrayRecord, Message
 from flwr.serverapp import Grid
 
 from clients.privacy import shared_sum
-from fedprivacy.errors import RunError
+from fedprivacy.errors import InputError, RunError
+from fedprivacy.guarantees.remote_nodes import Stated
 from fedprivacy.mechanisms.modular import modular_sum
 from fedprivacy.mechanisms.rotation import random_signs
 from fedprivacy.messages.faults import KINDS
@@ -18,7 +19,9 @@ from fedprivacy.messages.protocol import SumReply, TrainReply, TrainRequest, par
 from fedprivacy.training.updates import Stack
 from scenarios.engines.embedded import EmbeddedGrid
 from server.adversary import Interposed
+from server.app import SERVED, Submitted
 from server.messages import request_to
+from server.record_upload import LogUpload
 from server.secure_sum import SecureSum, secured
 
 SHARED = ("privacy.trust=distributed",)
@@ -230,3 +233,27 @@ def test_a_node_has_one_message_at_a_time_where_its_state_would_be_lost(make_sce
     meddler = Meddler(played.grid, lambda arrays, values: (arrays, values), at_once=at_once)
     reply = reply_of(SecureSum(meddler, played.fleet.plan.shares), requests(played, [[0, 1], [2, 3], [4, 5]]))
     assert (reply.survivors, at_once) == (6, [1, 1, 1])
+
+
+def test_a_submitter_who_states_pinned_nodes_gets_no_sum_that_is_simulated(make_scenario) -> None:
+    stated = Submitted(lambda text: pytest.fail("began"), Stated(pinned=True), LogUpload, False)
+    with pytest.raises(InputError, match="sum under masks, for which the server needs their public keys"):
+        SERVED["run"](None, make_scenario(*SHARED), stated)
+
+
+def test_shares_may_be_drawn_for_a_chunk_with_the_same_distribution(make_scenario, trial) -> None:
+    """The variance of the sum, of rounds of which the model hardly moves; about 1 % is its standard error."""
+    variances = []
+    for draw in ("client", "sum"):
+        asked = make_scenario(
+            *SHARED,
+            "server.rounds=20",
+            "data.features=300",
+            "server.learning_rate=1e-9",
+            f"privacy.noise_draw={draw}",
+        )
+        played = trial(asked)
+        shares = played.fleet.plan.shares
+        sums = [played.federation.round(number)[1].updates for number in range(20)]
+        variances.append(np.var(np.diff(sums, axis=0)) / 2 / shares.variance(12))
+    assert variances == pytest.approx([1.0, 1.0], abs=0.08)
