@@ -273,7 +273,8 @@ def caution(comparison: CompareDocument) -> str:
     return (
         f"Epsilon at delta = {privacy['delta']:g}, unit {' or '.join(units) or privacy['unit']}, "
         f"adjacency {privacy['adjacency']}. Equal epsilon is not equal observer: local holds against the "
-        f"server itself, {of_sums}central only against participants and outsiders, behind a trusted server.{promise}"
+        f"server itself, {of_sums}central only against participants and outsiders, behind a trusted server."
+        f"{promise}"
     )
 
 
