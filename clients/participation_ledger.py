@@ -184,7 +184,11 @@ def keep_answered(account: Account, marks: NDArray[np.uint8]) -> None:
 
 def agreed(scenario: AnyScenario) -> str:
     """Fingerprints a scenario: the use of records, and their protection."""
-    settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
+    tables = scenario.tables()
+    settings = {key: value for key, value in tables.items() if key not in _WITHOUT_EFFECT}
+    if settings.get("privacy", {}).get("trust") == "distributed":
+        # The expected dropouts set the least number of survivors, and so each client's share of the noise.
+        settings["dropout"] = tables.get("federation", {}).get("dropout", 0.0)
     data: Mapping[str, Any] = settings["data"]
     settings["data"] = {key: value for key, value in data.items() if key not in _PLACES}
     return hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16).hexdigest()

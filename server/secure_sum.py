@@ -12,6 +12,7 @@ in could read each node's message. Guarantees name that (`TrainingAssumption.IDE
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ class SecureSum(MessageGrid):
 
     def __init__(self, grid: Grid, shares: NoiseShares) -> None:
         self._grid, self._shares = grid, shares
+        self._pushed: set[str] = set()
 
     @property
     def all_here(self) -> bool:
@@ -69,13 +71,15 @@ class SecureSum(MessageGrid):
         """Passed on to the real grid.
 
         Raises:
-            RunError: A message requests training, whose replies are for sums alone.
+            RunError: A message is no query: replies to others are for sums alone.
         """
-        return self._grid.push_messages(map(_no_training, messages))
+        ids = list(self._grid.push_messages(map(_query, messages)))
+        self._pushed.update(ids)
+        return ids
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Passed on to the real grid."""
-        return self._grid.pull_messages(message_ids)
+        """The replies to pushed messages; a late reply to a request for training is none of these."""
+        return self._grid.pull_messages([each for each in message_ids if each in self._pushed])
 
     def send_and_receive(
         self, messages: Iterable[Message], *, timeout: float | None = None
@@ -83,29 +87,27 @@ class SecureSum(MessageGrid):
         """The replies; of training requests one alone, a `SumReply` to the last of them.
 
         Args:
-            messages: Either all of them request training, or none.
+            messages: Either all of them request training, or all are queries.
             timeout: Seconds to wait for replies; where a node serves one message at a time, for each of its.
+
+        Raises:
+            RunError: A message is of another type.
         """
         stream = iter(messages)
         first = next(stream, None)
         if first is None:
             return
         if first.metadata.message_type != "train":
-            passed = map(_no_training, _chain(first, stream))
+            passed = map(_query, chain([first], stream))
             yield from self._grid.send_and_receive(passed, timeout=timeout)
             return
-        reply, last = self._summed(_chain(first, stream), timeout)
-        yield Message(record_of(*reply.parts()), reply_to=last)
-
-    def _summed(self, messages: Iterator[Message], timeout: float | None) -> tuple[SumReply, Message]:
-        """The sum of the replies to requests for training, and the last of these requests."""
-        opening = _Opening(self._shares)
-        for wave in self._waves(messages):
+        opening = _Opening(self._shares, first)
+        for wave in self._waves(chain([first], stream)):
             for reply in self._grid.send_and_receive(map(opening.request, wave), timeout=timeout):
                 opening.add(reply)
             for _ in wave:  # not sent in time
                 pass
-        return opening.reply()
+        yield Message(record_of(*opening.reply().parts()), reply_to=opening.last)
 
     def _waves(self, messages: Iterator[Message]) -> Iterator[Iterator[Message]]:
         """Cuts messages where a node's turn comes again, for grids that would lose a node's state.
@@ -135,21 +137,23 @@ class _Opening:
 
     Args:
         shares: As `SecureSum` has it.
+        last: The first request; later the last that was sent, to which the sum is the reply.
     """
 
-    def __init__(self, shares: NoiseShares) -> None:
-        self._shares = shares
+    def __init__(self, shares: NoiseShares, last: Message) -> None:
+        self._shares, self.last = shares, last
         self._sum = ModularSum(shares.padded, shares.bits)
         self._requested: dict[int, NDArray[np.int64]] = {}
         self._in_sum: set[int] = set()
         self._refused, self._faults = 0, Faults()
-        self._last: Message | None = None
 
     def request(self, message: Message) -> Message:
         """Notes which clients a message requests, and returns it."""
-        clients = _no_other(message, "train").content.array_records["arrays"]["clients"].numpy()
+        if (kind := message.metadata.message_type) != "train":
+            raise RunError(f"a message of type {kind} among requests for training has no sum")
+        clients = message.content.array_records["arrays"]["clients"].numpy()
         self._requested[message_number(message)] = clients
-        self._last = message
+        self.last = message
         return message
 
     def add(self, message: Message) -> None:
@@ -165,33 +169,21 @@ class _Opening:
             self._faults += Faults({error.kind: len(clients)}, str(error))
             return
         self._in_sum.update(here)
-        self._sum.add(reply.updates.astype(np.int64, copy=False))
+        self._sum.add(reply.updates)
         self._refused += reply.refused
         self._faults += reply.faults
 
-    def reply(self) -> tuple[SumReply, Message]:
-        """The one reply to all requests, and the last of these."""
+    def reply(self) -> SumReply:
+        """The one reply to all requests."""
         survivors = len(self._in_sum)
         opened = survivors >= self._shares.min_survivors
-        reply = SumReply(self._sum.total if opened else None, survivors, self._refused, self._faults)
-        assert self._last is not None
-        return reply, self._last
+        return SumReply(self._sum.total if opened else None, survivors, self._refused, self._faults)
 
 
-def _chain(first: Message, rest: Iterator[Message]) -> Iterator[Message]:
-    yield first
-    yield from rest
-
-
-def _no_training(message: Message) -> Message:
-    if message.metadata.message_type == "train":
+def _query(message: Message) -> Message:
+    # Flower routes "train.NAME" to training too, so other types are refused, and not "train" alone.
+    if (kind := message.metadata.message_type).partition(".")[0] != "query":
         raise RunError(
-            "a request for training passes by the secure sum, beyond which replies are single ones"
+            f"a message of type {kind} passes by the secure sum, beyond which replies are single ones"
         )
-    return message
-
-
-def _no_other(message: Message, kind: str) -> Message:
-    if message.metadata.message_type != kind:
-        raise RunError(f"a {message.metadata.message_type} message among requests for training has no sum")
     return message

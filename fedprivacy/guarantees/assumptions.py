@@ -97,6 +97,10 @@ class TrainingAssumption(Assumption):
         "ideal secure sum (simulated): a process of the run adds up the clients' messages and shows their "
         "modular sum and the number of clients in it, and nothing else; no mask hides a message from it"
     )
+    SUM_AT_SERVER = (
+        "the server's own process adds up the messages, and no mask hides one from it: pin the plan on nodes "
+        "that mask their messages"
+    )
     DROPOUTS_BLIND = (
         "who drops out of a round, and when, does not depend on the records of the client that is protected"
     )

@@ -274,6 +274,10 @@ class Ledger:
         return self._local_claims(observer, plan.randomiser)
 
     def _claim_of_shares(self, observer: Observer, shares: NoiseShares) -> dict[str, Any]:
+        # Pinned nodes send no message without a mask; others do what the run requests.
+        masked = not self.held and self.stated.pinned
+        if observer == "server" and not (self.held or masked):
+            return _claim(observer, None, [Assume.SUM_AT_SERVER])
         # No observer is amplified by sampling: who is drawn brings noise along. The claim is for the client
         # that was requested most often, also in rounds that were void.
         try:
@@ -281,8 +285,6 @@ class Ledger:
         except InputError:  # one honest share, which may be the participant's
             return _claim(observer, None, [Assume.SHARE_KNOWN])
         enforced = self._by_whom(Assume.SHARES_ENFORCED, Assume.SHARES_PINNED, Assume.SHARES_HANDED)
-        # Pinned nodes send no message without a mask; others do what the run requests.
-        masked = not self.held and self.stated.pinned
         assumptions = [
             Assume.MASKED_SUM if masked else Assume.IDEAL_SUM,
             colluding(shares, observer),

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -39,6 +40,7 @@ from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 import numpy as np
 from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr
 
 from fedprivacy.accounting.epsilon import epsilon as accounted_epsilon
 from fedprivacy.accounting.epsilon import noise_multiplier as least_noise
@@ -384,7 +386,9 @@ class NoiseShares(ABC):
 
 
 def likely_survivors(clients: int, dropout: float, colluders: int = 0) -> int:
-    """The number of clients that at least 99.9 % of rounds keep; enough that every observer faces noise.
+    """The number of clients that 99.9 % of rounds keep, and at least as many as noise against all needs.
+
+    Rounds with fewer are void. Where few clients drop out often, the least number makes more of them so.
 
     Args:
         clients: n, the most clients in a round.
@@ -392,11 +396,11 @@ def likely_survivors(clients: int, dropout: float, colluders: int = 0) -> int:
         colluders: t; a participant, who knows its share, has a guarantee with two clients more.
 
     >>> likely_survivors(100, 0.0), likely_survivors(100, 0.3), likely_survivors(3, 0.9, 1)
-    (100, 55, 3)
+    (100, 55, 2)
     """
-    deviation = math.sqrt(clients * dropout * (1 - dropout))
-    usual = math.floor(clients * (1 - dropout) - 3.1 * deviation)
-    return min(clients, max(usual, max(colluders, 1) + 1))
+    # The most k with P(fewer than k survive) <= 0.1 %.
+    kept = bisect_right(range(clients), 1e-3, key=lambda k: float(bdtr(k, clients, 1 - dropout)))
+    return min(clients, max(kept, max(colluders, 1) + 1))
 
 
 def _check_whole(name: str, value: int, least: int) -> None:

@@ -274,15 +274,18 @@ def _shares(scenario: Scenario, privacy: DistributedPrivacy, facts: Facts) -> No
     clients = min(facts.population, getattr(_sampler(scenario), "cohort", facts.population))
     kind = cast(type[NoiseShares], mechanism_class(privacy.mechanism))
     usual = likely_survivors(clients, scenario.federation.dropout, privacy.colluders)
-    return kind(
-        clipping_norm=privacy.clipping_norm,
-        noise_multiplier=privacy.noise_multiplier or 0.0,
-        dimension=facts.dimension(),
-        bits=privacy.bits,
-        clients=clients,
-        min_survivors=usual if privacy.min_survivors is None else privacy.min_survivors,
-        colluders=privacy.colluders,
-    )
+    try:
+        return kind(
+            clipping_norm=privacy.clipping_norm,
+            noise_multiplier=privacy.noise_multiplier or 0.0,
+            dimension=facts.dimension(),
+            bits=privacy.bits,
+            clients=clients,
+            min_survivors=usual if privacy.min_survivors is None else privacy.min_survivors,
+            colluders=privacy.colluders,
+        )
+    except InputError as error:
+        raise InputError(f"privacy.{error}") from None
 
 
 def central_mechanism(privacy: Mapping[str, Any]) -> type[CentralMechanism]:

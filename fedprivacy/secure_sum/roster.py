@@ -63,11 +63,7 @@ def roster_of(text: str, where: str) -> Roster:
         if not words or words[0].startswith("#"):
             continue
         place = f"{where}, line {number}"
-        if (
-            len(words) < 2
-            or not (words[0].isascii() and words[0].isdigit())
-            or not is_identity(int(words[0]))
-        ):
+        if len(words) < 2 or not _NUMBER.fullmatch(words[0]) or not is_identity(int(words[0])):
             raise InputError(f"{place}: must be a client's number and its public key, as in a .pub file.")
         client, key = int(words[0]), public_key_of(words[1], place)
         if client in roster:

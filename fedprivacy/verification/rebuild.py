@@ -203,6 +203,8 @@ def check_participations(
     broken = 0 if len(rounds) == plan.rounds else plan.population
     if not participants <= given <= participants + broken:
         raise refusal(where, at, f"says {given} answers, its rounds asked {participants} clients", remedy)
+    if plan.shares is not None:
+        check_survivors(rounds, plan.shares.min_survivors, where, remedy)
     if plan.trust != "local":  # whose sums alone are claimed by their shares
         return
     # One that broke off after its release counts with its cohort.
@@ -210,6 +212,26 @@ def check_participations(
     if (least := ledger["least_shares"]) not in shares:
         problem = f"says {least}, its rounds have {' or '.join(map(str, shares))}"
         raise refusal(where, f"{key}.least_shares", problem, remedy)
+
+
+def check_survivors(rounds: Sequence[Mapping[str, Any]], least: int, where: str, remedy: str) -> None:
+    """Checks that each round whose sum was opened had enough survivors.
+
+    Args:
+        rounds: Those that have completed.
+        least: n_min, the fewest clients in a sum.
+        where: The file.
+        remedy: What to do, such as "run it again".
+
+    Raises:
+        InputError: one had fewer.
+    """
+    for number, event in enumerate(rounds):
+        # Clients whose training failed are in the sum by their noise alone, so failures say nothing.
+        away = (event.get("refusals") or 0) + event.get("faults", {}).get("dropped", 0)
+        if event["cohort"] - away < least and not event.get("void"):
+            problem = f"has {event['cohort'] - away} survivors at most; a sum of fewer than {least} is void"
+            raise refusal(where, f"rounds[{number}]", problem, remedy)
 
 
 def possible_shares(rounds: Sequence[Mapping[str, Any]], unknown: int = 0) -> list[int | None]:

@@ -213,8 +213,36 @@ def test_clients_send_no_single_messages_and_the_seam_lets_none_by(make_scenario
     assert "secure sums only" in reply.faults.first
     with pytest.raises(RunError, match="passes by the secure sum"):
         list(grid.push_messages(requests(played, [[0, 1]])))
+    # Flower routes these to the same handler.
+    named = request_to(1, "train.default", "0/0", *parts_of(requests(played, [[3]])[0]))
+    with pytest.raises(RunError, match=r"a message of type train\.default passes by the secure sum"):
+        list(grid.send_and_receive(iter([named])))
+    with pytest.raises(RunError, match="passes by the secure sum"):
+        list(grid.push_messages([named]))
+    with pytest.raises(RunError, match="has no sum"):
+        list(grid.send_and_receive(iter([*requests(played, [[0, 1]]), named])))
     # One client alone is no sum, whatever the server asks for.
     assert reply_of(grid, requests(played, [[3]])).total is None
+
+
+def test_a_late_reply_to_a_request_for_training_is_not_handed_out(make_scenario, trial) -> None:
+    played = trial(make_scenario(*ROUND))
+    grid, [request] = secured(played.grid, played.fleet.plan), requests(played, [[0, 1]])
+    [late] = played.grid.push_messages([request])  # as the secure sum does, and then its time is over
+    assert list(grid.pull_messages([late])) == []
+    [pushed] = grid.push_messages([request_to(1, "query", "hosts", {}, {})])
+    assert len(list(grid.pull_messages([pushed]))) == 1
+
+
+def test_a_round_without_time_for_any_request_is_void(make_scenario, trial) -> None:
+    played = trial(make_scenario(*ROUND))
+
+    class Late(Meddler):
+        def send_and_receive(self, messages, *, timeout=None):
+            return iter(())
+
+    grid = SecureSum(Late(played.grid, None), played.fleet.plan.shares)
+    assert reply_of(grid, requests(played, [[0, 1]])).total is None
 
 
 def test_a_server_without_the_secure_sum_ends_instead_of_reading_messages(make_scenario, trial) -> None:

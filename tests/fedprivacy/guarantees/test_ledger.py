@@ -289,3 +289,15 @@ def test_shares_are_charged_for_every_request_of_the_client_that_was_requested_m
     assert by_observer(ledger.in_advance())["server"].epsilon == pytest.approx(SHARES.spent().epsilon)
     reads = Ledger(SHARES, stated=Stated(reads=True))
     assert by_observer(reads)["server"].epsilon is None
+
+
+def test_a_server_whose_own_process_adds_up_the_messages_gets_no_guarantee() -> None:
+    remote = Ledger(SHARES, held=False)
+    remote.request(EVERYBODY)
+    found = by_observer(remote)
+    assert found["server"].epsilon is None
+    assert found["server"].assumptions == (str(TrainingAssumption.SUM_AT_SERVER),)
+    assert found["outsider"].epsilon is not None
+    masked = Ledger(SHARES, held=False, stated=Stated(pinned=True, noise="system"))
+    masked.request(EVERYBODY)
+    assert by_observer(masked)["server"].epsilon is not None

@@ -45,6 +45,7 @@ FIRST, SECOND = public(key()), public(key())
         ("# 0 a note\n", "has no client"),
         (f"x {FIRST}", "line 1: must be a client's number"),
         (f"-1 {FIRST}", "line 1: must be a client's number"),
+        (f"{'1' * 5000} {FIRST}", "line 1: must be a client's number"),
         (f"{2**64} {FIRST}", "line 1: must be a client's number"),
         ("0\n", "line 1: must be a client's number"),
         (f"0 {FIRST}0 {SECOND}", "line 2: client 0 is listed twice"),

@@ -17,6 +17,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.population.clients import population
 from fedprivacy.records.run_record import broken_off, heard_of
 from fedprivacy.report import render
+from fedprivacy.verification.rebuild import check_survivors
 from fedprivacy.verification.verify import checked_document
 from scenarios.runner import resume, run
 
@@ -132,6 +133,18 @@ def test_faults_of_clients_are_no_forgery(
     document = run(asked, tmp_path, report=False)
     assert document["rounds"][0]["faults"] == {"raised": 1, "not_finite": 1}
     read_again(document)
+
+
+def test_an_opened_sum_of_too_few_survivors_is_refused(make_scenario, tmp_path: Path) -> None:
+    void = HONEST["distributed, void rounds"]
+    document = run(make_scenario(*void), tmp_path, report=False)
+    assert any(event.get("void") for event in document["rounds"])
+    check_survivors(document["rounds"], 9, "run.json", "Run it again.")
+    opened = [{key: value for key, value in event.items() if key != "void"} for event in document["rounds"]]
+    with pytest.raises(
+        InputError, match=r"run\.json: rounds\[\d\]: has . survivors at most; a sum of fewer than 9"
+    ):
+        check_survivors(opened, 9, "run.json", "Run it again.")
 
 
 class Fault(Exception):
