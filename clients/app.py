@@ -20,6 +20,7 @@ from clients.node import Clients, NodeClients, clients_of_node
 from clients.owner import is_pinned
 from clients.participation_ledger import StoredBudgets, answered, keep_answered
 from clients.request_validation import vet, vet_query
+from clients.secure_sum import answer_step
 from clients.statistics import Answered, StatisticsClients
 from clients.training_handler import answer
 from clients.worker_pool import WorkerPool
@@ -27,6 +28,7 @@ from fedprivacy.erm.protocol import SiloRequest
 from fedprivacy.errors import Refusal
 from fedprivacy.messages.faults import Faults
 from fedprivacy.messages.protocol import Arrays, QueryReply, QueryRequest, TrainRequest, Values, parts_of
+from fedprivacy.messages.secure_sum import SumRequest
 
 Kind = TypeVar("Kind", Fleet, StatisticsClients, Silos)
 
@@ -85,6 +87,20 @@ def _app(
             if here.pinned:
                 words = "" if budgets is None else budgets.words(request.clients)
                 log_answer(request, reply, reply.faults + untold, words)
+            if untold != Faults():
+                _keep(context, request.round, untold)
+            return reply_to(message, *reply.parts())
+
+    @client_app.train("secure_sum")
+    def secure_sum(message: Message, context: Context) -> Message:
+        """Takes a step of a secure sum by masks for the node's client."""
+        with kinds_only(is_pinned(context.node_config)):
+            here = node_of(context)
+            fleet = _of_kind(here.clients, Fleet)
+            with kind("request"):
+                request = SumRequest.of(*parts_of(message))
+            with pool_of(fleet) as pool:
+                reply, untold = answer_step(here, fleet, request, pool)
             if untold != Faults():
                 _keep(context, request.round, untold)
             return reply_to(message, *reply.parts())
@@ -174,7 +190,7 @@ def _budgets(state: RecordDict, here: NodeClients, fleet: Fleet) -> Budgets | No
 
 def _load(state: RecordDict, fleet: Fleet) -> Budgets | None:
     """The budgets of this node's clients, which live in Flower's node state over all messages."""
-    if fleet.plan.trust != "local":
+    if not fleet.plan.distrusts_server:
         return None
     # The noise is calibrated for this number, even if the scenario allows more answers than rounds.
     cap = fleet.plan.answers

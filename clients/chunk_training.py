@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from clients.fleet import Fleet
-from clients.privacy import privatise
+from clients.privacy import privatise, shared_sum
 from fedprivacy.messages.faults import Failure, Faults
 from fedprivacy.messages.protocol import TrainRequest
 from fedprivacy.training.calls import calls_of, train_in_call
@@ -31,14 +32,15 @@ class Part:
     """The private result of a chunk of clients.
 
     Args:
-        private: Their privatised sum, float64, shape (parameters,), or each update in a row.
+        private: Their privatised sum, float64, shape (parameters,), or each update in a row; with noise in
+            shares their sum modulo 2^b, int64.
         clients: The ids that answer, sorted.
         zeroed: The number that answer with zero, or have gradients that count as zero.
         failures: The reasons of failures, by client id.
         retried: The number of processes that died on it before.
     """
 
-    private: NDArray[np.float64]
+    private: NDArray[Any]
     clients: Ids
     zeroed: int
     failures: dict[int, Failure]
@@ -72,7 +74,8 @@ def client_chunks(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
 
 
 def _shape(fleet: Fleet, records: int, observe: str) -> Shape:
-    return fleet.shape(records, formed=observe == "each" or fleet.plan.encoder is not None)
+    one_by_one = fleet.plan.encoder is not None or fleet.plan.shares is not None
+    return fleet.shape(records, formed=observe == "each" or one_by_one)
 
 
 def joined(parts: Sequence[Part], observe: str) -> Part:
@@ -124,39 +127,41 @@ class ChunkTrainer:
         return self.privatised(clients, self.trained(clients))
 
     def without_data(self, client: int, failure: Failure) -> Part:
-        """The answer of a client that failed: under local trust its noise alone, else nothing.
+        """The answer of a client that failed: its noise alone if clients distrust the server, else nothing.
 
-        Under local trust neither an answer nor its absence may show the server which client failed.
+        There neither an answer nor its absence may show the server which client failed.
         """
         clients = np.array([client])
         # Under central trust the server is trusted with the failure.
-        if self.fleet.plan.trust != "local":
+        if not self.fleet.plan.distrusts_server:
             return self.silent(clients, failure)
         return self.privatised(clients, self._failed(client, failure))
 
     def silent(self, clients: Ids, failure: Failure) -> Part:
         """The empty part of clients that cannot even draw their noise."""
-        parameters = self.request.plan.answer_length(len(self.request.weights))
-        private = np.zeros((0, parameters) if self.request.observe == "each" else parameters)
+        plan = self.request.plan
+        parameters = plan.answer_length(len(self.request.weights))
+        private = np.zeros(
+            (0, parameters) if self.request.observe == "each" else parameters, plan.answer_type
+        )
         return Part(private, clients[:0], 0, dict.fromkeys(clients.tolist(), failure))
 
     def privatised(self, clients: Ids, trained: Trained) -> Part:
         """Clips the updates of a chunk, and under local trust adds noise to each."""
         fleet, request = self.fleet, self.request
         answering, updates = np.ones(len(clients), dtype=np.bool_), trained.updates
-        # Under local trust a client that failed answers with its noise, like any other: a record that makes
-        # training fail could otherwise be recognised by the missing message.
-        if trained.failures and fleet.plan.trust != "local":
+        # Where clients distrust the server, one that failed answers with its noise, like any other: a record
+        # that makes training fail could otherwise be recognised by the missing message.
+        if trained.failures and not fleet.plan.distrusts_server:
             answering = ~np.isin(clients, list(trained.failures))
             updates = updates.only(np.flatnonzero(answering))
-        private, broken = privatise(
-            updates,
-            clients[answering],
-            fleet.plan.for_round(request.clipping_norm),
-            fleet.streams,
-            round=request.round,
-            observe=request.observe,
-        )
+        here, streams, round = clients[answering], fleet.streams, request.round
+        private: NDArray[Any]
+        if fleet.plan.shares is not None:
+            private, broken = shared_sum(updates, here, fleet.plan, streams, round=round)
+        else:
+            plan = fleet.plan.for_round(request.clipping_norm)
+            private, broken = privatise(updates, here, plan, streams, round=round, observe=request.observe)
         zeroed = int((broken | (trained.zeroed[answering] > 0)).sum())
         return Part(private, clients[answering], zeroed, trained.failures)
 

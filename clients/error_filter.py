@@ -25,7 +25,7 @@ KINDS = {
     "home": "its account of participations cannot be used",
     "request": "the message is not a valid request",
     "plan": "the request has another plan than the node",
-    "messages": "the request is for single messages, and the node agreed to sums",
+    "messages": "the request is for single messages or for one without masks, and the node agreed to sums",
     "clients": "the request names clients of other nodes, or a client twice",
     "round": "the node's plan does not have the requested round",
     "model": "the model has another size, or numbers that are not finite",

@@ -173,7 +173,7 @@ class Fleet:
         """
         records, batches = records or self._records, self.training.batches
         held = numbers_held(self.module, self.people.features, batches, records)
-        if formed or self.plan.unit == "example" or self.plan.noise_draw == "client":
+        if formed or self.plan.unit == "example" or self.plan.noise_draw == "client" or self.plan.shares:
             held += 4 * self.parameters
         if self.training.adversarial is not None:  # its weights, where they began, and their gradients
             held += 3 * self.parameters

@@ -7,6 +7,8 @@ data            the path of its own records, where the scenario has data on node
 home            a folder for its account of participations, which outlives every run; pinned nodes need one
 noise           "system" (the operating system's entropy) or "seeded" (a simulation that repeats)
 allow-code      whether its own scenario may run code
+node-key        the file of its private key, and
+roster          the file of all nodes' public keys, where the scenario has noise in shares under masks
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from fedprivacy.errors import InputError, Refusal
 from fedprivacy.randomness.system import SEEDED, SYSTEM, check_noise
 from fedprivacy.scenario.reading import read_text
 
-KEYS = ("partition-id", "num-partitions", "scenario", "data", "home", "noise", "allow-code")
+_PATHS = ("data", "home", "node-key", "roster")  # of pinned nodes alone
+KEYS = ("partition-id", "num-partitions", "scenario", "noise", "allow-code", *_PATHS)
 
 
 def is_pinned(node_config: Mapping[str, object]) -> bool:
@@ -38,6 +41,8 @@ class Owner:
         home: Where its account is kept; None: on a node that follows the run.
         noise: Where its noise comes from; None: not set, on a node that follows the run.
         allow_code: Whether its own scenario may run code.
+        node_key: The file of its private key; None without one.
+        roster: The file of all nodes' public keys; None without one.
     """
 
     scenario: str | None = None
@@ -46,6 +51,8 @@ class Owner:
     home: Path | None = None
     noise: str | None = None
     allow_code: bool = False
+    node_key: Path | None = None
+    roster: Path | None = None
 
     @classmethod
     def of(cls, node_config: Mapping[str, object]) -> Owner:
@@ -56,7 +63,7 @@ class Owner:
         """
         _check_keys(node_config)
         pinned = is_pinned(node_config)
-        given = {key: str(node_config[key]) for key in ("data", "home") if key in node_config}
+        given = {key: str(node_config[key]) for key in _PATHS if key in node_config}
         if given and not pinned:
             # The submitter of a run could otherwise decide how the records are used, and reset the account.
             raise Refusal(
@@ -81,9 +88,11 @@ class Owner:
             scenario=text,
             named=named,
             data=given.get("data"),
-            home=Path(given["home"]).expanduser() if "home" in given else None,
+            home=_path(given, "home"),
             noise=chosen,
             allow_code=pinned and node_config.get("allow-code", False) is True,
+            node_key=_path(given, "node-key"),
+            roster=_path(given, "roster"),
         )
 
     @property
@@ -101,6 +110,10 @@ class Owner:
                 'WARNING: noise = "seeded": noise comes from the seed in the scenario. Whoever knows that '
                 'can take it away again, so that nothing is protected. Set noise = "system".'
             )
+
+
+def _path(given: Mapping[str, str], key: str) -> Path | None:
+    return Path(given[key]).expanduser() if key in given else None
 
 
 def _check_keys(node_config: Mapping[str, object]) -> None:

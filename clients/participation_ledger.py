@@ -147,6 +147,12 @@ class StoredBudgets(Budgets):
         super().__init__(np.zeros(population, np.int32), np.full(population, -1, np.int32), cap)
         self.account = account
 
+    def allows(self, client: int, round: int) -> bool:
+        """Whether a client may answer a round; nothing is charged."""
+        with self.account.locked():
+            count, last = self.account.read().get(str(client), [0, -1])
+        return count < self.cap and last < round
+
     def spend(self, clients: Ids, round: int) -> Ids:
         """As `Budgets.spend`, with the account on disk before this returns."""
         # Read, charge and write under one lock, and before any answer is computed: two messages at once, or a
@@ -178,7 +184,11 @@ def keep_answered(account: Account, marks: NDArray[np.uint8]) -> None:
 
 def agreed(scenario: AnyScenario) -> str:
     """Fingerprints a scenario: the use of records, and their protection."""
-    settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
+    tables = scenario.tables()
+    settings = {key: value for key, value in tables.items() if key not in _WITHOUT_EFFECT}
+    if settings.get("privacy", {}).get("trust") == "distributed":
+        # The expected dropouts set the least number of survivors, and so each client's share of the noise.
+        settings["dropout"] = tables.get("federation", {}).get("dropout", 0.0)
     data: Mapping[str, Any] = settings["data"]
     settings["data"] = {key: value for key, value in data.items() if key not in _PLACES}
     return hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16).hexdigest()

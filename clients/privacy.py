@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum, clip
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.modular import Integers, ModularSum
+from fedprivacy.mechanisms.rotation import random_signs
 from fedprivacy.mechanisms.summation import sum_of_rows
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.randomness.streams import Streams
@@ -27,6 +29,8 @@ def privatise(
     updates: Updates, clients: Ids, plan: Plan, streams: Streams, *, round: int, observe: str
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Privatises the updates of clients that trained together, without the noise of sums (`sum_noise`).
+
+    With noise in shares `shared_sum` does.
 
     Args:
         updates: Raw updates; with unit "example" already private.
@@ -76,6 +80,53 @@ def privatise(
         bounded = torch.column_stack([bounded, torch.from_numpy(bits)])
     added = bounded if observe == "each" else sum_of_rows(bounded)
     return added.numpy(), broken.numpy()
+
+
+def shared_sum(
+    updates: Updates, clients: Ids, plan: Plan, streams: Streams, *, round: int
+) -> tuple[Integers, NDArray[np.bool_]]:
+    """Adds the messages of clients with noise in shares, without noise of sums (`sum_share`).
+
+    Each client clips, rotates, rounds and adds its own share, unless `sum_share` draws for all. A process
+    with several clients adds their messages up here, where an ideal secure sum begins; a node that masks its
+    message has one client.
+
+    Args:
+        updates: Raw updates.
+        clients: Their ids, sorted, shape (clients,).
+        plan: The clients' own plan.
+        streams: The run's random streams; each client draws from its own.
+        round: The round, which keys the draws and the public rotation.
+
+    Returns:
+        The sum, int64, shape (d,), and which updates count as zero because they were not finite. Their
+        clients add their shares nevertheless.
+    """
+    shares = plan.shares
+    assert shares is not None
+    rows = updates.stack().numpy()
+    signs = random_signs(shares.dimension, streams.stream("rotation", round=round))
+    # A stream for each purpose and client: the rounded vector is fixed before any noise is drawn.
+    rounding = streams.noises("rounding", clients.tolist(), round=round)
+    noises = streams.noises("share", clients.tolist(), round=round)
+    total = ModularSum(shares.padded, shares.bits)
+    for row, rounds, noise in zip(rows, rounding, noises, strict=True):
+        encoded = shares.encode(row, signs, rounds)
+        total.add(encoded if plan.noise_draw == "sum" else shares.message(encoded, noise))
+    return total.total, ~np.isfinite(rows).all(axis=1)
+
+
+def sum_share(clients: Ids, plan: Plan, streams: Streams, *, round: int) -> Integers:
+    """Draws the shares of a message's clients at once, if the plan does so; else zeros.
+
+    One draw has the distribution of the sum of all clients' draws.
+    """
+    shares = plan.shares
+    assert shares is not None
+    if plan.noise_draw != "sum" or not len(clients):
+        return np.zeros(shares.padded, np.int64)
+    stream = streams.noise("share-sum", round=round, member=int(clients[0]))
+    return shares.draw(shares.padded, stream, shares=len(clients))
 
 
 def sum_noise(

@@ -1,13 +1,14 @@
 """One training request on a node: check the plan, spend the budgets, train, clip and noise, reply.
 
-Under local trust the server is the adversary, so that a reply may depend on data only through what
-is clipped and noised: a client that fails answers with zero and its noise, like any other, and what
-went wrong stays on the node.
+Under local and distributed trust the server is the adversary, so that a reply may depend on data only through
+what is clipped and noised: a client that fails answers with zero and its noise, like any other, and what went
+wrong stays on the node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 from clients.chunk_training import ChunkTrainer, client_chunks
 from clients.fleet import Budgets, Fleet
 from clients.joint_training import JointTraining
-from clients.privacy import sum_noise
+from clients.privacy import sum_noise, sum_share
 from clients.worker_pool import WorkerPool
 from fedprivacy.errors import InputError, Refusal
+from fedprivacy.mechanisms.modular import ModularSum
 from fedprivacy.mechanisms.summation import RunningSum
 from fedprivacy.messages.faults import Faults
 from fedprivacy.messages.protocol import TrainReply, TrainRequest, check_clients
@@ -46,7 +48,7 @@ def answer(
 
     Raises:
         Refusal: if the server requests another plan than the clients agreed to, or single
-            messages where the plan draws noise for sums only.
+            messages where the plan draws noise for sums only, or in shares.
         InputError: if the request names clients that do not exist or live elsewhere, or has another model,
             or a clipping norm where the plan's does not change, or none where it does.
     """
@@ -56,6 +58,9 @@ def answer(
     # One draw for a sum covers no single message of it.
     if request.observe == "each" and fleet.plan.trust == "local" and fleet.plan.noise_draw == "sum":
         raise Refusal("request for single messages, but the plan draws noise for sums only")
+    shares = fleet.plan.shares
+    if request.observe == "each" and shares is not None:
+        raise Refusal("request for single messages, but the plan has noise in shares, for secure sums only")
     fleet.plan.for_round(request.clipping_norm)
     clients = request.clients
     check_clients(clients, request.host, hosts, fleet.hosts, fleet.plan.population)
@@ -65,7 +70,10 @@ def answer(
     # Who drops out does not answer, and its budget is not spent; nothing is claimed from that.
     willing = present if budgets is None else budgets.spend(present, request.round)
     parameters, each = fleet.plan.answer_length(len(request.weights)), request.observe == "each"
-    rows, row, total = np.zeros((len(willing), parameters) if each else 0), 0, RunningSum(parameters)
+    rows, row = np.zeros((len(willing), parameters) if each else 0), 0
+    total: RunningSum | ModularSum = RunningSum(parameters)
+    if shares is not None:  # modular sums, which no order of addition changes
+        total = ModularSum(parameters, shares.bits)
     answered: list[Ids] = []
     dropped = Faults({"dropped": len(clients) - len(present)})
     faults, cut = dropped, client_chunks(fleet, willing, request.observe)
@@ -81,11 +89,15 @@ def answer(
     ids = np.concatenate([np.zeros(0, np.int64), *answered])
     order = np.argsort(ids)
     ids = ids[order]  # independent of which worker finished first
+    private: NDArray[Any]
     if each:
         private = rows[order]
+    elif isinstance(total, ModularSum):
+        total.add(sum_share(ids, fleet.plan, fleet.streams, round=request.round))
+        private = total.total
     else:
         private = total.total + sum_noise(parameters, ids, fleet.plan, fleet.streams, round=request.round)
-    # Which client failed depends on its records, and no noise covers the count: under local trust, where the
-    # server is the adversary, it learns of drop-outs alone.
-    counted = dropped if fleet.plan.trust == "local" else faults
+    # Which client failed depends on its records, and no noise covers the count: a server that is the
+    # adversary learns of drop-outs alone.
+    counted = dropped if fleet.plan.distrusts_server else faults
     return TrainReply(private, ids, len(present) - len(willing), counted), faults - counted

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 import torch
@@ -100,7 +101,8 @@ class WorkerPool:
         shared = self._shared
         if shared is None or shared.rows < rows or len(shared.weights) != parameters:
             self.__exit__(None, None, None)
-            shared = self._shared = _Shared(parameters, rows, _AHEAD * self.workers)
+            length = fleet.plan.answer_length(parameters)
+            shared = self._shared = _Shared(parameters, length, rows, _AHEAD * self.workers)
             self._fleet = fleet
         return shared
 
@@ -233,27 +235,32 @@ class _Shared:
 
     Args:
         parameters: Of the model.
+        length: Of an answer (`Plan.answer_length`).
         rows: Updates that one answer may hold.
         slots: How many answers.
     """
 
-    def __init__(self, parameters: int, rows: int, slots: int) -> None:
+    def __init__(self, parameters: int, length: int, rows: int, slots: int) -> None:
         self.rows = rows
         self.weights = np.frombuffer(mmap.mmap(-1, max(1, 4 * parameters)), np.float32, parameters)
-        size = rows * (parameters + 1)  # under adaptive clipping a bit follows each update
+        size = rows * length
         self.slots = [np.frombuffer(mmap.mmap(-1, max(1, 8 * size)), np.float64, size) for _ in range(slots)]
 
     def put(self, part: Part, slot: int) -> Part:
         """Stores an answer's numbers in a slot; the rest is sent as it is."""
         numbers = part.private.reshape(-1)
-        self.slots[slot][: len(numbers)] = numbers
-        return replace(part, private=np.empty((*part.private.shape, 0)))
+        self._as(part, slot)[: len(numbers)] = numbers
+        return replace(part, private=np.empty((*part.private.shape, 0), part.private.dtype))
 
     def part(self, part: Part, slot: int) -> Part:
         """The answer again."""
         shape = part.private.shape[:-1]
-        numbers = self.slots[slot][: int(np.prod(shape))]
+        numbers = self._as(part, slot)[: int(np.prod(shape))]
         return replace(part, private=numbers.reshape(shape))
+
+    def _as(self, part: Part, slot: int) -> NDArray[Any]:
+        """A slot as numbers of an answer's type, of eight bytes each."""
+        return self.slots[slot].view(part.private.dtype)
 
 
 _here: tuple[Fleet, _Shared] | None = None

@@ -31,6 +31,7 @@ class RoundTotal:
         faults: The counted faults.
         known: Whether `faults` includes those on the nodes, which local trust keeps there.
         noise_alone: The number of answers that are noise alone, because the client failed.
+        void: Whether too few clients survived for a secure sum: nothing is released, and `updates` are zero.
     """
 
     updates: NDArray[np.float64]
@@ -39,6 +40,7 @@ class RoundTotal:
     faults: Faults = NO_FAULTS
     known: bool = True
     noise_alone: int = 0
+    void: bool = False
 
     @property
     def failed(self) -> int:
@@ -55,6 +57,8 @@ class RoundTotal:
         """The number of clients with a whole update in the sum; None where nobody may know."""
         if not self.known:
             return None
+        if self.void:
+            return 0
         return max(0, self.answered - self.noise_alone - self.faults.zeroed)
 
     @property

@@ -43,6 +43,8 @@ from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.secure_sum.roster import roster_of
+from fedprivacy.secure_sum.transcript import Roster
 from fedprivacy.statistics.plan import people_of
 from fedprivacy.statistics.plan import plan_of as statistics_plan_of
 from fedprivacy.statistics.record import StatisticsRecord
@@ -52,9 +54,11 @@ from server.aggregation import RoundTotal, nobody_took_part
 from server.deployment_grid import PollingGrid
 from server.erm import serve as serve_estimates
 from server.hosts import deal_hosts
+from server.masked_grid import MaskedSum, Masks
 from server.optimizers import server_optimizer
 from server.record_upload import LogUpload, uploading
 from server.reply_validation import longest
+from server.secure_sum import secured
 from server.statistics import serve as serve_statistics
 from server.strategy import Federation
 
@@ -65,7 +69,7 @@ class NodeView:
 
     Args:
         states: The nodes' own state as arrays, for checkpoints.
-        faults: The faults on the nodes in a round, which local trust keeps from the server. It
+        faults: The faults on the nodes in a round, which local and distributed trust keep from the server. It
             serves the record, and ends a run in which every client failed.
         retried: The number of messages that the engine has sent again because a process died.
     """
@@ -109,6 +113,7 @@ def serve(
     checkpoint: Checkpoint | None = None,
     view: NodeView = NodeView(),
     on_begin: Callable[[], object] = lambda: None,
+    masks: Masks | None = None,
 ) -> None:
     """Runs a scenario's rounds; for every way to end, the record states the progress.
 
@@ -120,6 +125,7 @@ def serve(
         checkpoint: The round to resume from, or None to start.
         view: The engine's view of the nodes, for a simulation.
         on_begin: Called once the record exists, before any message to a node.
+        masks: The public values of sums under masks; None: noise in shares has an ideal sum.
 
     Raises:
         RunError: if a host has no node, all clients of a round fail, or all refuse in every round.
@@ -127,7 +133,8 @@ def serve(
     record.begin()
     try:
         on_begin()
-        _run_rounds(grid, record, people, model, checkpoint, view)
+        summed = secured(grid, record.plan) if masks is None else MaskedSum(grid, masks)
+        _run_rounds(summed, record, people, model, checkpoint, view)
     except KeyboardInterrupt:
         record.finish("interrupted", "interrupted by the user")
         raise
@@ -162,7 +169,7 @@ def _run_rounds(
         cohort, total = federation.round(number)
         seconds = time.perf_counter() - began
         total.faults += Faults({"retried": view.retried() - before})
-        if record.plan.trust == "local":
+        if record.plan.distrusts_server:
             total = _looked_up(total, number, view)
         due = (number + 1) % scenario.evaluation.every == 0 or number + 1 == record.plan.rounds
         stops = None
@@ -183,6 +190,7 @@ def _run_rounds(
             seconds=seconds,
             public_loss=stops,
             clipping_norm=norm,
+            void=total.void,
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
     if len(y) > 0:
@@ -193,7 +201,7 @@ def _run_rounds(
 
 
 def _looked_up(total: RoundTotal, number: int, view: NodeView) -> RoundTotal:
-    """A round's counts with those that local trust keeps on the nodes; unknown ones become None.
+    """A round's counts with those that trust keeps on the nodes; unknown ones become None.
 
     Raises:
         RunError: if every client failed: the server's sum is noise alone.
@@ -285,7 +293,14 @@ def _main(grid: Grid, context: Context) -> None:
             upload.begin(directory)
             return directory
 
-        submitted = Submitted(begin, stated, upload, code_allowed(context.run_config))
+        roster = str(context.run_config.get("roster", ""))
+        submitted = Submitted(
+            begin,
+            stated,
+            upload,
+            code_allowed(context.run_config),
+            roster_of(roster, "run config: roster") if roster else None,
+        )
         directory = SERVED[scenario.kind](PollingGrid(grid), scenario, submitted)
     print(f"The record of this run: {directory.path.resolve() / 'run.json'}")
 
@@ -299,12 +314,14 @@ class Submitted:
         stated: The submitter's statements about the deployment.
         upload: Where its record is sent.
         allow_code: Whether the scenario may run code.
+        roster: The node keys of all clients, for sums under masks; None without one.
     """
 
     begin: Callable[[str], RunDirectory]
     stated: Stated
     upload: LogUpload
     allow_code: bool
+    roster: Roster | None = None
 
 
 def _train(grid: Grid, scenario: Scenario, submitted: Submitted) -> RunDirectory:
@@ -314,6 +331,7 @@ def _train(grid: Grid, scenario: Scenario, submitted: Submitted) -> RunDirectory
         scenario.model, people.features, people.dataset.classes, allow_code=submitted.allow_code
     )
     plan = plan_of(scenario, model)
+    masks = _masks(scenario, plan, submitted)
     directory = submitted.begin(scenario.to_toml())
     # The nodes read their plan from the same run config, so they would follow any other submitter too.
     record = RunRecord(
@@ -329,8 +347,30 @@ def _train(grid: Grid, scenario: Scenario, submitted: Submitted) -> RunDirectory
         sizes=people.partition.sizes,
         stated=submitted.stated,
     )
-    serve(grid, record, people, model, on_begin=submitted.upload.on_begin)
+    serve(grid, record, people, model, on_begin=submitted.upload.on_begin, masks=masks)
     return directory
+
+
+def _masks(scenario: Scenario, plan: Plan, submitted: Submitted) -> Masks | None:
+    """The public values of sums under masks, which pinned nodes have wherever noise is in shares.
+
+    Raises:
+        InputError: There is no roster, or it or the plan does not fit, or nodes are not stated to be pinned.
+    """
+    pinned = submitted.stated.pinned
+    if plan.shares is None or not (pinned or isinstance(scenario.data, OnNodes)):
+        return None
+    if not pinned:
+        raise InputError(
+            'privacy.trust = "distributed": nodes with records of their own sum under masks, by plans that '
+            "they pin. State that they do: --pinned --roster FILE"
+        )
+    if submitted.roster is None:
+        raise InputError(
+            'privacy.trust = "distributed": pinned nodes sum under masks, for which the server needs their '
+            "public keys. Give --roster FILE (fedprivacy federation roster KEY.pub...)."
+        )
+    return Masks.of(submitted.roster, plan.shares, plan.population, scenario.federation.hosts, scenario.seed)
 
 
 def _fit(grid: Grid, scenario: ErmScenario, submitted: Submitted) -> RunDirectory:

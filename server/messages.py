@@ -17,10 +17,14 @@ def request_to(node: int, kind: str, group: str, arrays: Arrays, values: Values)
         arrays: Arrays by name.
         values: Scalars by name.
     """
-    content = RecordDict(
+    return Message(record_of(arrays, values), dst_node_id=node, message_type=kind, group_id=group)
+
+
+def record_of(arrays: Arrays, values: Values) -> RecordDict:
+    """The content of a message with these parts."""
+    return RecordDict(
         {
             "arrays": ArrayRecord({name: Array(array) for name, array in arrays.items()}),
             "values": ConfigRecord(values),
         }
     )
-    return Message(content, dst_node_id=node, message_type=kind, group_id=group)

@@ -65,6 +65,7 @@ def accepted(
     most: float | None,
     dropout: bool = True,
     counted: bool = False,
+    bits: int | None = None,
 ) -> TrainReply:
     """The reply in a message.
 
@@ -76,6 +77,7 @@ def accepted(
         most: The bound of `longest`.
         dropout: Whether clients may drop out (`federation.dropout`).
         counted: Whether the last number is a sum of centred bits (adaptive clipping), each 1/2 at most.
+        bits: b, where the numbers are integers modulo 2^b.
 
     Raises:
         Rejected: an honest node does not answer so.
@@ -83,7 +85,8 @@ def accepted(
     if message.has_error():
         raise Rejected("node_error", message.error.reason or f"Flower error {message.error.code}")
     try:
-        reply = TrainReply.of(*parts_of(message), parameters=parameters, observe=observe)
+        kind: type[np.float64] | type[np.int64] = np.float64 if bits is None else np.int64
+        reply = TrainReply.of(*parts_of(message), parameters=parameters, observe=observe, numbers=kind)
     except FedPrivacyError as error:
         raise Rejected("reply_shape", str(error)) from error
     answered, faults = len(reply.clients), reply.faults
@@ -104,6 +107,12 @@ def accepted(
         )
     if faults["dropped"] and not dropout:
         raise Rejected("reply_clients", "a reply counts dropped clients, and the scenario has no dropout")
+    if (
+        bits is not None
+        and len(reply.updates)
+        and not 0 <= reply.updates.min() <= reply.updates.max() < 2**bits
+    ):
+        raise Rejected("reply_shape", f"a reply has numbers that are no residues of {bits} bits")
     # One NaN or infinity would make the whole sum useless, and no noise hides it.
     if not np.isfinite(reply.updates).all():
         raise Rejected("reply_not_finite", "a reply has numbers that are not finite")

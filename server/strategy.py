@@ -1,7 +1,7 @@
 """One round of federated averaging with differential privacy (DP-FedAvg, McMahan et al. 2018).
 
-draw the cohort -> send the model, chunk by chunk -> add up the clipped (and, under local trust,
-noisy) updates -> under central trust add noise -> divide by the expected cohort -> charge the
+draw the cohort -> send the model, chunk by chunk -> add up the clipped (and, under local or distributed
+trust, noisy) updates -> under central trust add noise -> divide by the expected cohort -> charge the
 ledger -> commit the round -> denoise, where configured -> move the model
 """
 
@@ -16,15 +16,17 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 from numpy.typing import NDArray
 
-from fedprivacy.errors import RunError
+from fedprivacy.errors import FedPrivacyError, RunError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.io.tensor_file import stored_array
 from fedprivacy.mechanisms.banded import CorrelatedNoise
-from fedprivacy.messages.protocol import TrainRequest
+from fedprivacy.mechanisms.noise_shares import NoiseShares
+from fedprivacy.mechanisms.rotation import random_signs
+from fedprivacy.messages.protocol import SumReply, TrainRequest, parts_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.sections import Denoise
-from server.aggregation import RoundTotal, aggregate
+from server.aggregation import NO_ANSWER, RoundTotal, aggregate
 from server.denoising import denoised
 from server.hosts import Dealing
 from server.messages import request_to
@@ -38,7 +40,7 @@ class Federation:
     """The server's side of a run: the model, and the state of a round.
 
     Args:
-        grid: Flower's way to the nodes.
+        grid: Flower's way to the nodes; with noise in shares one of sums alone (`server.secure_sum.secured`).
         dealing: Which node serves which logical host.
         plan: The privacy plan.
         ledger: The releases so far.
@@ -84,6 +86,9 @@ class Federation:
     def round(self, number: int) -> tuple[NDArray[np.int64], RoundTotal]:
         """Runs round `number` (from 0) and moves the model.
 
+        With noise in shares a round with fewer survivors than the plan's is void: it releases nothing, moves
+        nothing, and stays charged.
+
         Returns:
             The ids of the cohort, and the total of its replies.
 
@@ -97,6 +102,9 @@ class Federation:
         total = self.total(number, cohort)
         if total.failed and not total.answered:
             raise RunError(total.nobody_answered(number))
+        if total.void:
+            self.ledger.release(cohort, total.answered)
+            return cohort, total
         # `plan` has the norm that clipped this round's updates. Noise for the next round's norm, as Flower's
         # adaptive clipping draws it, would be too little whenever the norm falls.
         released = add_central_noise(total.updates, plan, self.streams, number, self.correlated)
@@ -126,6 +134,8 @@ class Federation:
         """
         plan = self.plan.for_round(self.clipping_norm)
         requested = list(chunks(cohort, hosts=self.dealing.hosts, size=self.chunk_size))
+        if plan.shares is not None:
+            return self._secure_total(number, requested, plan.shares)
         return aggregate(
             requested,
             self._replies(number, requested),
@@ -137,6 +147,30 @@ class Federation:
             fault_of=self.dealing.fault,
         )
 
+    def _secure_total(self, number: int, requested: Sequence[Chunk], shares: NoiseShares) -> RoundTotal:
+        """The sum of the survivors' updates, of which the server sees the total modulo 2^b alone."""
+        total = RoundTotal(np.zeros(shares.dimension), void=True)
+        for chunk in requested:
+            if (fault := self.dealing.fault(chunk.host)) is not None:
+                total.fail(fault[0], len(chunk.clients), fault[1])
+        replies = list(self._replies(number, requested))
+        if len(replies) > 1:
+            raise RunError("the server received single messages, and the plan allows it the secure sum alone")
+        for message in replies:
+            try:
+                reply = SumReply.of(*parts_of(message))
+            except FedPrivacyError as error:
+                raise RunError(f"round {number}: {error}") from error
+            total.answered, total.refused = reply.survivors, reply.refused
+            total.faults += reply.faults
+            if reply.total is not None:
+                signs = random_signs(shares.dimension, self.streams.stream("rotation", round=number))
+                total.updates, total.void = shares.decode(reply.total, signs, reply.survivors), False
+        known = total.answered + total.refused + total.failed + total.faults["dropped"]
+        if (missing := sum(len(chunk.clients) for chunk in requested) - known) > 0:
+            total.fail(NO_ANSWER[0], missing, NO_ANSWER[1])
+        return total
+
     def _replies(self, number: int, requested: Sequence[Chunk]) -> Iterator[Message]:
         """The replies to a round's requests, as they arrive.
 
@@ -146,7 +180,8 @@ class Federation:
         messages.
         """
         alone = self.plan.trust == "local" and not getattr(self.grid, "merges", False)
-        turns = getattr(self.grid, "one_each", False)
+        # A secure sum takes all messages of a round at once, and sees to turns itself.
+        turns = getattr(self.grid, "one_each", False) or self.plan.shares is not None
         nodes = self.dealing.nodes
         served = [chunk for chunk in enumerate(requested) if chunk[1].host in nodes]
         waves = one_per_node(requested, nodes) if alone or turns else [served]

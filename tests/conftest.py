@@ -23,6 +23,7 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import federation_of
+from server.secure_sum import secured
 
 # Before any test imports them, so that their failures show values.
 pytest.register_assert_rewrite("pages", "shown")
@@ -154,7 +155,8 @@ class Trial:
         self.grid = EmbeddedGrid(make_app(self.fleet, fleet_options.get("mods", ())), [{}])
         self.ledger = Ledger(self.fleet.plan)
         wrap = fleet_options.get("wrap", lambda grid: grid)
-        self.federation, _ = federation_of(wrap(self.grid), asked, self.ledger, self.people, self.fleet.model)
+        grid = wrap(secured(self.grid, self.fleet.plan))
+        self.federation, _ = federation_of(grid, asked, self.ledger, self.people, self.fleet.model)
         self.federation.plan = fleet_options.get("server_plan") or self.fleet.plan
 
     def play(self, rounds: int | None = None) -> np.ndarray:

@@ -18,7 +18,8 @@ from fedprivacy.io.document_part import CHECKED, Amount, Checked, Count, Number,
 class Round(Part):
     """One round, a line of events.jsonl; accuracy and loss are null where nothing was evaluated.
 
-    The counts depend on the data and are the operator's: a page is made without them.
+    The counts depend on the data and are the operator's: a page is made without them. A void round, whose
+    survivors were too few for a secure sum, shows that much of who dropped out.
     """
 
     round: Annotated[int | None, Checked(Count)] = None
@@ -38,6 +39,7 @@ class Round(Part):
         Checked(Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, optional=True),
     ] = None
     first_failure: str | None = None
+    void: Annotated[bool | None, Checked(bool, optional=True)] = None
 
 
 class Final(Part):

@@ -74,6 +74,39 @@ class TrainingAssumption(Assumption):
         "counts its own answers, whatever the server requests; and the code that came with the run to "
         "its node is this code, unchanged"
     )
+    SHARES_ENFORCED = (
+        "each client clips, rounds, draws its own share of the noise and counts its own participations, "
+        "whatever the server requests"
+    )
+    SHARES_HANDED = (
+        "the submitter of the run is honest about the plan: each client clips, rounds, draws its own share "
+        "of the noise and counts its own participations, by the plan that came with the run"
+    )
+    SHARES_PINNED = (
+        "each client holds this plan itself, pinned on its own node (stated by the submitter of the run; "
+        "no message shows it): by it the client clips, rounds, draws its own share of the noise, masks its "
+        "message and counts its own participations, whatever the server requests; and the code that came "
+        "with the run to its node is this code, unchanged"
+    )
+    MASKED_SUM = (
+        "masks, honest-but-curious server, at least n_min survivors of whom at most t collude; "
+        "computational; and each node's owner has the right keys of the others, from them and not from the "
+        "server"
+    )
+    IDEAL_SUM = (
+        "ideal secure sum (simulated): a process of the run adds up the clients' messages and shows their "
+        "modular sum and the number of clients in it, and nothing else; no mask hides a message from it"
+    )
+    SUM_AT_SERVER = (
+        "the server's own process adds up the messages, and no mask hides one from it: pin the plan on nodes "
+        "that mask their messages"
+    )
+    DROPOUTS_BLIND = (
+        "who drops out of a round, and when, does not depend on the records of the client that is protected"
+    )
+    SHARE_KNOWN = (
+        "a sum may have one client besides its colluders, so that a participant may know all of the noise"
+    )
     SECRET_COHORT = "the cohort of each round stays secret"
     SEPARATED = (
         "the server requests no client again before its separation has passed; the schedule may be "
@@ -116,6 +149,12 @@ class TrainingAssumption(Assumption):
     PUBLIC_SHAPE = (
         "the number of clients, the columns, and the classes with their names are public knowledge, even "
         "where they were read off the data"
+    )
+    SHARES_SIMULATED = (
+        "simulation-grade randomness: rounding and integer noise come from a seeded stream that the "
+        "observer does not know; the observer sees this run alone, and each round once (a round that is "
+        "repeated after a break, from the start or by another version has the same noise); and it does not "
+        "measure when messages arrive"
     )
     SIMULATED = (
         "simulation-grade randomness: floating-point noise and sampling come from a seeded stream that "

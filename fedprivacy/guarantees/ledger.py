@@ -2,8 +2,8 @@
 
 A ledger states one or more claims for each observer: an event that bounds the observer's whole view, and the
 assumptions that the claim needs. A round's requested clients are charged before its first message, and its
-model before it moves, so a crash cannot lose a charge. Under local trust a claim is for the client with the
-most participations. A stored ledger is derived again from its plan and rounds, and compared
+model before it moves, so a crash cannot lose a charge. Under local and distributed trust a claim is for the
+client with the most participations. A stored ledger is derived again from its plan and rounds, and compared
 (`fedprivacy.verification`).
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedprivacy.accounting.events import to_json
-from fedprivacy.errors import RunError
+from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.per_client import client_events, spread
@@ -27,6 +27,7 @@ from fedprivacy.io.tensor_file import stored_array
 from fedprivacy.io.validation import Fields, check
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.local import LocalMechanism
+from fedprivacy.mechanisms.noise_shares import NoiseShares, Observer
 from fedprivacy.plan.privacy_plan import Plan
 
 BROKEN_OFF = Assume.BROKEN_OFF
@@ -57,8 +58,8 @@ class Ledger:
         sizes: The records of each client, shape (population,): with unit "example" the cost of each client is
             then known, and not only the largest.
         stated: The submitter's statements about remote nodes.
-        counts: Of a stored ledger under local trust, the number of clients by participations. Single clients
-            are not known then, so nothing more can be charged.
+        counts: Of a stored ledger under local or distributed trust, the number of clients by participations.
+            Single clients are not known then, so nothing more can be charged.
         broken_off: Whether a fault has ended the run once, which the observer must not learn. Resuming the
             run does not undo that.
     """
@@ -83,7 +84,7 @@ class Ledger:
         # since who fails may depend on the data.
         self.least_shares: int | None = None
         self._counts = counts
-        if plan.trust == "local" and counts is None:
+        if plan.distrusts_server and counts is None:
             self.participations = np.zeros(plan.population, dtype=np.int32)
         # The last round in which each client was requested, under a separation of participations.
         self._last_rounds: NDArray[np.int32] | None = None
@@ -127,7 +128,7 @@ class Ledger:
     @property
     def _answered(self) -> dict[str, int] | None:
         """The number of clients by participations; None where these are not counted."""
-        if self.plan.trust != "local":
+        if not self.plan.distrusts_server:
             return None
         if self.participations is None:
             return {str(count): clients for count, clients in sorted((self._counts or {}).items())}
@@ -138,7 +139,8 @@ class Ledger:
         """Charges a round's messages, before the first is requested.
 
         Under local trust the server sees each message as it arrives, so every requested client is charged,
-        whether it answers or not, and also if the round is interrupted.
+        whether it answers or not, and also if the round is interrupted. So it is under distributed trust,
+        whose rounds with too few survivors release nothing and stay charged.
 
         Args:
             cohort: The requested ids, shape (cohort,).
@@ -166,7 +168,7 @@ class Ledger:
             answered: The number of answers.
         """
         self.rounds += 1
-        if self.participations is not None and len(cohort):
+        if self.plan.trust == "local" and self.participations is not None and len(cohort):
             # Who fails may depend on the data, so a sum with missing shares claims no summed noise at all.
             shares = answered if answered == len(cohort) else 0
             self.least_shares = shares if self.least_shares is None else min(self.least_shares, shares)
@@ -234,15 +236,16 @@ class Ledger:
         words = self.plan.sampler.words
         if self.plan.batches is not None:
             words = f"{self.plan.batches.words}; {words}"
-        if self.plan.trust == "local":
+        if self.plan.distrusts_server:
             words += f", at most {self._most} answer{'' if self._most == 1 else 's'} of one client"
         if self.plan.trust == "central" and self.plan.separation > 1:
             words += f", so at most {self.plan.charged(self.rounds)} times in all"
         return words + (", the whole plan charged in advance" if self._in_advance else "")
 
-    def _claims(self, observer: str) -> list[dict[str, Any]]:
+    def _claims(self, observer: Observer) -> list[dict[str, Any]]:
         plan = self.plan
-        if plan.randomiser is None and plan.step_noise is None and plan.central_noise is None:
+        noisy = plan.randomiser or plan.step_noise or plan.central_noise or plan.shares
+        if noisy is None:
             reason = Assume.NO_NOISE if plan.mechanism is None else Assume.CLIPPED_ALONE
             return [_claim(observer, None, [reason])]
         if plan.trust == "central":
@@ -260,6 +263,8 @@ class Ledger:
         # No mechanism protects records from a process that has read them before any noise.
         if observer == "server" and self.stated.reads:
             return [_claim(observer, None, [Assume.SERVER_READS])]
+        if plan.shares is not None:
+            return [self._claim_of_shares(observer, plan.shares)]
         if plan.step_noise is not None:
             # Every observer sees at most the models that clients answer with, and each step is noisy.
             event = dp.SelfComposedDpEvent(plan.release_event(), self._most)
@@ -267,6 +272,27 @@ class Ledger:
             return [_claim(observer, event, [enforced, Assume.HIDDEN, *self._common])]
         assert plan.randomiser is not None
         return self._local_claims(observer, plan.randomiser)
+
+    def _claim_of_shares(self, observer: Observer, shares: NoiseShares) -> dict[str, Any]:
+        # Pinned nodes send no message without a mask; others do what the run requests.
+        masked = not self.held and self.stated.pinned
+        if observer == "server" and not (self.held or masked):
+            return _claim(observer, None, [Assume.SUM_AT_SERVER])
+        # No observer is amplified by sampling: who is drawn brings noise along. The claim is for the client
+        # that was requested most often, also in rounds that were void.
+        try:
+            event = dp.SelfComposedDpEvent(shares.event(observer), self._most)
+        except InputError:  # one honest share, which may be the participant's
+            return _claim(observer, None, [Assume.SHARE_KNOWN])
+        enforced = self._by_whom(Assume.SHARES_ENFORCED, Assume.SHARES_PINNED, Assume.SHARES_HANDED)
+        assumptions = [
+            Assume.MASKED_SUM if masked else Assume.IDEAL_SUM,
+            colluding(shares, observer),
+            Assume.DROPOUTS_BLIND,
+            enforced,
+            Assume.HIDDEN,
+        ]
+        return _claim(observer, event, [*assumptions, *self._common])
 
     def _local_claims(self, observer: str, mechanism: LocalMechanism) -> list[dict[str, Any]]:
         # The claim is for the client that answered most often; others have spent less.
@@ -292,12 +318,25 @@ class Ledger:
         """The assumptions of every claim."""
         of_records, local = self.plan.unit == "example", self.plan.trust == "local"
         sometimes = [Assume.TESTED_CLIENTS] * self.tested + [Assume.BROKEN_OFF] * self.broken_off
-        sometimes += [Assume.NODES_ANSWER] * (local and not self.held)
+        sometimes += [Assume.NODES_ANSWER] * (self.plan.distrusts_server and not self.held)
         sometimes += [Assume.FILE_READ] * self.stated.reads
         records = [Assume.SIZES_PUBLIC, Assume.RECORDS_TRAIN] * of_records
+        if self.plan.shares is not None:
+            return [*sometimes, Assume.PUBLIC_SHAPE, self.stated.randomness_of_shares]
         # With unit "example" the clients' batches amplify under central trust too.
         randomness = self.stated.randomness(server=self.plan.trust == "central", nodes=local or of_records)
         return [*sometimes, *records, Assume.PUBLIC_SHAPE, randomness]
+
+
+def colluding(shares: NoiseShares, observer: Observer) -> str:
+    """The assumption about the clients of a sum: how many there are, and how many of these collude."""
+    known = shares.min_survivors - shares.shares_against(observer)
+    some = f"at most {known}" if known else "none"
+    itself = ", itself among them," if observer == "participant" else ""
+    return (
+        f"a sum is opened for at least {shares.min_survivors} clients; the observer knows the noise of "
+        f"{some} of them{itself} and the others follow the plan"
+    )
 
 
 def broke_off(assumptions: Sequence[str]) -> list[str]:

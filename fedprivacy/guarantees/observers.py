@@ -1,3 +1,5 @@
 """The observers that each guarantee is stated for."""
 
-OBSERVERS = ("server", "participant", "outsider")
+from fedprivacy.mechanisms.noise_shares import Observer
+
+OBSERVERS: tuple[Observer, ...] = ("server", "participant", "outsider")

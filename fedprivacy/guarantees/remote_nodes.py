@@ -25,6 +25,14 @@ _ASSUMED = (
     "what is drawn on the nodes (floating-point noise, batches) comes from their operating systems' entropy, "
     "as the run requests: this is assumed, and no message shows it"
 )
+_SHARES_ASSUMED = (
+    "rounding and integer noise on the nodes come from their operating systems' entropy, as the run "
+    "requests: this is assumed, and no message shows it"
+)
+_SHARES_STATED = (
+    "rounding and integer noise on the nodes come from their operating systems' entropy, as the submitter of "
+    "the run states; no message shows it"
+)
 _NAMES = {SEEDED: "simulation-grade randomness", SYSTEM: "operating system's entropy"}
 
 
@@ -56,6 +64,13 @@ class Stated:
             return TrainingAssumption.SIMULATED
         parts = [_AT_SERVER] * server + [_STATED if self.pinned else _ASSUMED] * nodes
         return "; ".join([*parts, _UNMEASURED])
+
+    @property
+    def randomness_of_shares(self) -> str:
+        """The assumption about rounding and noise in shares, which nodes draw."""
+        if self.noise == SEEDED:
+            return TrainingAssumption.SHARES_SIMULATED
+        return f"{_SHARES_STATED if self.pinned else _SHARES_ASSUMED}; {_UNMEASURED}"
 
     def to_json(self, *, held: bool) -> dict[str, Any]:
         """The record's entry about a run's randomness.

@@ -21,6 +21,7 @@ SEES = {
     "participant": "another participant, who sees the global models that it is sent",
     "outsider": "an outsider, who sees the final model",
 }
+SEES_SUMS = "the server, which sees the secure sum of each round and no message"
 SEES_STATISTICS = {
     "server": "the server, which sees each answer that it receives",
     "participant": "another participant, who sees the published statistics",
@@ -119,7 +120,8 @@ class Guarantee(Part):
     def _sentence(self) -> str:
         """The guarantee as one plain sentence."""
         of = str(self.of)
-        seen = SEES_OF[of][self.observer]
+        of_sums = (of, self.trust, self.observer) == ("training", "distributed", "server")
+        seen = SEES_SUMS if of_sums else SEES_OF[of][self.observer]
         rounds = f"{self.rounds} {NOUNS[of][self.rounds != 1]}"
         if self.epsilon is None:
             return f"No guarantee against {seen}: {self.assumptions[0]}."

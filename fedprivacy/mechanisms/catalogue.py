@@ -1,4 +1,4 @@
-"""The mechanisms of updates by name: those of clients and of the server, and clipping alone."""
+"""The mechanisms of updates by name: those of clients, of the server, in shares; and clipping alone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dp_accounting import dp_event as dp
 
 from fedprivacy.mechanisms.central import CentralMechanism
 from fedprivacy.mechanisms.local import LocalMechanism
+from fedprivacy.mechanisms.noise_shares import NoiseShares
 from fedprivacy.mechanisms.registry import family, mechanism_class
 
 
@@ -25,9 +26,9 @@ class ClipOnly:
         return dp.NonPrivateDpEvent()
 
 
-Mechanism = LocalMechanism | CentralMechanism | ClipOnly
+Mechanism = LocalMechanism | CentralMechanism | NoiseShares | ClipOnly
 MECHANISMS: dict[str, type[Mechanism]] = {
     name: cast(type[Mechanism], mechanism_class(name))
-    for name in family("update", "local update", "gaussian variant", "central update")
+    for name in family("update", "local update", "gaussian variant", "central update", "shared update")
 }
 MECHANISMS[ClipOnly.name] = ClipOnly

@@ -19,6 +19,7 @@ from fedprivacy.mechanisms.registry import family
 
 # Mechanisms of pure epsilon-DP on single messages; a new local mechanism is one until a test says otherwise.
 PURE = family("local update")
+SHARED = family("shared update")  # noise in shares
 MOST_WORK = 10**8  # rounds x bands: ten seconds of search for the matrix of correlated noise
 
 
@@ -27,7 +28,7 @@ class Terms:
     """Terms of a privacy plan in plain values; None where a term is not set, or not known.
 
     Args:
-        trust: "none", "local" or "central".
+        trust: "none", "local", "central" or "distributed".
         unit: "client" or "example".
         adjacency: "replace-one", "add-remove" or "zero-out".
         population: The number of clients.
@@ -38,6 +39,7 @@ class Terms:
         mechanism: The name of the mechanism.
         noise_draw: "client" or "sum".
         max_participations: How often a client answers at most, where clients count.
+        min_survivors: The fewest clients in a sum that is opened, with noise in shares.
         batches: The name of what draws batches of records.
         steps: The steps of a round of a client with very many records.
         encoding: What updates are encoded to before the noise.
@@ -59,6 +61,7 @@ class Terms:
     mechanism: str | None = None
     noise_draw: str | None = None
     max_participations: int | None = None
+    min_survivors: int | None = None
     batches: str | None = None
     steps: int | None = None
     encoding: str | None = None
@@ -69,6 +72,12 @@ class Terms:
 
     def __getitem__(self, term: str) -> Any:
         return getattr(self, term)
+
+    @property
+    def most_in_a_sum(self) -> int | None:
+        """The most clients in a round's sum, as far as it is known."""
+        known = [size for size in (self.cohort, self.population) if size is not None]
+        return min(known, default=None)
 
     @property
     def clients_apart(self) -> int | None:
@@ -215,15 +224,54 @@ NOISE_OF_STEPS_HAS_NO_SUM = Rule[Terms](
 # The server does not count how often a client has answered, and clients under other trust do not either.
 CAP_IS_ENFORCED_BY_CLIENTS = Rule[Terms](
     "max_participations",
-    lambda t: t.max_participations is not None and t.trust not in (None, "local"),
+    lambda t: t.max_participations is not None and t.trust not in (None, "local", "distributed"),
     lambda t: f"has no effect under trust {literal(t.trust)}",
     "Leave it out.",
 )
 NOISE_OF_SUMS_IS_OF_SERVER = Rule[Terms](
     "mechanism",
-    {"trust": ("none", "local"), "mechanism": SERVER_ONLY},
+    {"trust": ("none", "local", "distributed"), "mechanism": SERVER_ONLY},
     'is the noise of a server, which is for trust "central" alone',
     'Use mechanism = "gaussian", or trust = "central".',
+)
+SHARES_STAY = Rule[Terms](
+    "adjacency",
+    {"trust": "distributed", "adjacency": "add-remove"},
+    'under trust "distributed" a client that leaves takes its share of the noise along, so the sums with and '
+    "without it have different noise, and nothing is proved of them",
+    'Use adjacency = "zero-out" or "replace-one".',
+)
+SHARES_ARE_OF_CLIENTS = Rule[Terms](
+    "unit",
+    {"trust": "distributed", "unit": "example"},
+    'trust "distributed" adds a share of noise to each client\'s update, and none to gradients of records',
+    'Use unit = "client": with adjacency = "replace-one" its guarantee covers each record too.',
+)
+# A Poisson cohort may be any number of clients, so that its sum would need room for all of them.
+SUMS_HAVE_A_KNOWN_SIZE = Rule[Terms](
+    "sampling",
+    {"trust": "distributed", "sampling": "poisson"},
+    'under trust "distributed" the shares of noise and the modulus are made for a known number of clients, '
+    "and a Poisson cohort has none; its secrecy would amplify nothing here",
+    lambda t: f"Use sampling {literal('fixed')} or {literal('all')}.",
+)
+NOISE_IN_SHARES_IS_DISTRIBUTED = Rule[Terms](
+    "mechanism",
+    {"trust": ("none", "central", "local"), "mechanism": SHARED},
+    'is noise in shares, which is for trust "distributed" alone',
+    'Use mechanism = "gaussian", or trust = "distributed".',
+)
+DISTRIBUTED_NOISE_IS_IN_SHARES = Rule[Terms](
+    "mechanism",
+    lambda t: t.trust == "distributed" and t.mechanism not in (None, *SHARED),
+    'is no noise in shares, which trust "distributed" needs',
+    f"Use mechanism = {' or '.join(literal(name) for name in SHARED)}.",
+)
+SURVIVORS_WITHIN_SUM = Rule[Terms](
+    "min_survivors",
+    lambda t: exceeds(t.min_survivors, t.most_in_a_sum),
+    lambda t: f"no round has more than {t.most_in_a_sum} clients",
+    lambda t: f"At most {t.most_in_a_sum}.",
 )
 ADAPTIVE_CLIPPING_IS_OF_SERVER = Rule[Terms](
     "clipping_quantile",
@@ -294,7 +342,7 @@ BANDS_CAN_BE_SEARCHED = Rule[Terms](
     lambda t: f"At most {MOST_WORK // (t.rounds or 1)}.",
 )
 
-TRUSTS, UNITS = ("none", "central", "local"), ("client", "example")
+TRUSTS, UNITS = ("none", "central", "local", "distributed"), ("client", "example")
 ADJACENCIES, DRAWS = ("replace-one", "add-remove", "zero-out"), (None, "client", "sum")
 # Rules exclude what no proof covers by the values that are known: of any other nothing is proved.
 TERMS_ARE_KNOWN = tuple(
@@ -317,6 +365,13 @@ DRAW_OF_MESSAGES_IS_STATED = Rule[Terms](
     lambda t: holds(t, {"trust": "local", "unit": "client", "mechanism": PURE, "noise_draw": None}),
     lambda t: f"missing: each message of mechanism {literal(t.mechanism)} has a draw of its own",
     'Add noise_draw = "client".',
+    shown=False,
+)
+SHARES_ARE_STATED = Rule[Terms](
+    "mechanism",
+    {"trust": "distributed", "mechanism": None},
+    'missing: trust "distributed" needs noise in shares',
+    f"Use {' or '.join(literal(name) for name in SHARED)}.",
     shown=False,
 )
 BATCHES_ARE_OF_RECORDS = Rule[Terms](
@@ -346,6 +401,12 @@ RULES: tuple[Entry[Terms], ...] = (
     NOISE_OF_STEPS_IS_GAUSSIAN,
     NOISE_OF_STEPS_HAS_NO_SUM,
     NOISE_OF_SUMS_IS_OF_SERVER,
+    SHARES_STAY,
+    SHARES_ARE_OF_CLIENTS,
+    SUMS_HAVE_A_KNOWN_SIZE,
+    NOISE_IN_SHARES_IS_DISTRIBUTED,
+    DISTRIBUTED_NOISE_IS_IN_SHARES,
+    SURVIVORS_WITHIN_SUM,
     ADAPTIVE_CLIPPING_IS_OF_SERVER,
     ADAPTIVE_CLIPPING_IS_OF_CLIENTS,
     ENCODING_IS_OF_CLIENTS,
@@ -359,6 +420,7 @@ RULES: tuple[Entry[Terms], ...] = (
 RULES_OF_WHOLE_PLANS: tuple[Entry[Terms], ...] = (
     *TERMS_ARE_KNOWN,
     DRAW_OF_MESSAGES_IS_STATED,
+    SHARES_ARE_STATED,
     BATCHES_ARE_OF_RECORDS,
     NOISE_OF_SERVER_IS_IN_ONE_STEP,
 )

@@ -23,6 +23,23 @@ def centre(residues: Integers, bits: int) -> Integers:
     return reduce_modulo(residues + half, bits) - half
 
 
+class ModularSum:
+    """A running sum of messages modulo 2^b, which no order of addition changes.
+
+    Args:
+        dimension: The number of coordinates.
+        bits: b.
+    """
+
+    def __init__(self, dimension: int, bits: int) -> None:
+        self.total: Integers = np.zeros(dimension, dtype=np.int64)
+        self._bits = bits
+
+    def add(self, message: Integers) -> None:
+        """Adds a message, or the sum of several, of shape (dimension,)."""
+        self.total = reduce_modulo(self.total + message, self._bits)
+
+
 def modular_sum(messages: Iterable[Integers], dimension: int, bits: int) -> Integers:
     """Adds messages modulo 2^b; shape (dimension,).
 
@@ -31,7 +48,7 @@ def modular_sum(messages: Iterable[Integers], dimension: int, bits: int) -> Inte
         dimension: The number of coordinates.
         bits: b.
     """
-    total = np.zeros(dimension, dtype=np.int64)
+    running = ModularSum(dimension, bits)
     for message in messages:
-        total = reduce_modulo(total + message, bits)
-    return total
+        running.add(message)
+    return running.total

@@ -31,21 +31,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 
 import numpy as np
-import torch
 from dp_accounting import dp_event as dp
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr
 
 from fedprivacy.accounting.epsilon import epsilon as accounted_epsilon
 from fedprivacy.accounting.epsilon import noise_multiplier as least_noise
 from fedprivacy.accounting.events import MAX_COUNT, MIN_NOISE
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.mechanisms.clipping import clip
 from fedprivacy.mechanisms.modular import LEAST_BITS, MOST_BITS, Integers, centre, modular_sum, reduce_modulo
 from fedprivacy.mechanisms.ranges import check_epsilon, check_noise, check_size
 from fedprivacy.mechanisms.rotation import Numbers, padded, rotate, rotate_back
@@ -86,6 +86,7 @@ class NoiseShares(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     least_share: ClassVar[float] = MIN_NOISE  # the variance of a share of noise that has an account
+    derived_fields: ClassVar[tuple[str, ...]] = ("scale", "squared_norm", "share_variance")
 
     def __post_init__(self) -> None:
         check_noise(self.clipping_norm, self.noise_multiplier)
@@ -158,6 +159,11 @@ class NoiseShares(ABC):
         return largest_squared_norm(self.scale * self.clipping_norm, self.padded)
 
     @property
+    def derived(self) -> dict[str, float]:
+        """The values of `derived_fields`, which a plan states beside those that they follow from."""
+        return {name: getattr(self, name) for name in self.derived_fields}
+
+    @property
     def bits_per_message(self) -> int:
         """The bits of one client's message in one round, without masks and framing."""
         return self.bits * self.padded
@@ -173,6 +179,10 @@ class NoiseShares(ABC):
         Raises:
             InputError: An array has another shape. Nothing else about the update raises an error.
         """
+        import torch  # plans are read without it
+
+        from fedprivacy.mechanisms.clipping import clip
+
         numbers = np.array(update, dtype=np.float64)
         _check_shape("update", numbers, self.dimension)
         _check_shape("signs", signs, self.padded)
@@ -373,6 +383,24 @@ class NoiseShares(ABC):
             f"noise multiplier {self.noise_multiplier:.4g} in {self.honest} honest shares, "
             f"{self.bits} bits a coordinate"
         )
+
+
+def likely_survivors(clients: int, dropout: float, colluders: int = 0) -> int:
+    """The number of clients that 99.9 % of rounds keep, and at least as many as noise against all needs.
+
+    Rounds with fewer are void. Where few clients drop out often, the least number makes more of them so.
+
+    Args:
+        clients: n, the most clients in a round.
+        dropout: The probability that one of them drops out.
+        colluders: t; a participant, who knows its share, has a guarantee with two clients more.
+
+    >>> likely_survivors(100, 0.0), likely_survivors(100, 0.3), likely_survivors(3, 0.9, 1)
+    (100, 55, 2)
+    """
+    # The most k with P(fewer than k survive) <= 0.1 %.
+    kept = bisect_right(range(clients), 1e-3, key=lambda k: float(bdtr(k, clients, 1 - dropout)))
+    return min(clients, max(kept, max(colluders, 1) + 1))
 
 
 def _check_whole(name: str, value: int, least: int) -> None:

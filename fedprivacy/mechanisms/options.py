@@ -38,6 +38,30 @@ class StudentOptions(EncodingOptions):
     )
 
 
+class SharesOptions(BaseModel):
+    """Noise in shares, of any mechanism."""
+
+    bits: int = Field(
+        18,
+        ge=2,
+        le=28,
+        description="The bits of each number of a message: more have room for more clients, and round less.",
+    )
+    min_survivors: int | None = Field(
+        None,
+        ge=1,
+        le=10**9,
+        description="The fewest clients whose sum is opened, for which the shares of noise are made; without "
+        "it, as many as 99.9 % of the rounds have at federation.dropout.",
+    )
+    colluders: int = Field(
+        0,
+        ge=0,
+        le=10**9,
+        description="How many clients of a sum may collude with the observer, whose noise does not count.",
+    )
+
+
 class BandedOptions(BaseModel):
     """Noise that is correlated over rounds."""
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.errors import FedPrivacyError, InputError, Refusal
 from fedprivacy.io import bounded_json, npy
-from fedprivacy.messages.faults import NO_FAULTS, REASON, Faults
+from fedprivacy.messages.faults import KINDS, NO_FAULTS, REASON, Faults
 from fedprivacy.plan.privacy_plan import Plan
 
 Arrays = dict[str, NDArray[Any]]
@@ -97,14 +97,15 @@ class TrainReply:
 
     Args:
         updates: Privatised updates, float64: their sum, shape (parameters,), where sums are observed,
-            else one row for each client that answered, shape (answered, parameters).
+            else one row for each client that answered, shape (answered, parameters). With noise in shares
+            their sum modulo 2^b, int64.
         clients: The ids that answered, in the order of the rows, int64, shape (answered,).
         refused: How many refused, since their budget is spent; no data decides it.
         faults: Counts of faults. Under local trust, where the server is the adversary, only who dropped out,
             by a coin that no data decides.
     """
 
-    updates: NDArray[np.float64]
+    updates: NDArray[Any]
     clients: NDArray[np.int64]
     refused: int = 0
     faults: Faults = NO_FAULTS
@@ -115,8 +116,23 @@ class TrainReply:
         return {"updates": self.updates, "clients": self.clients}, values
 
     @classmethod
-    def of(cls, arrays: Arrays, values: Values, *, parameters: int, observe: str) -> TrainReply:
+    def of(
+        cls,
+        arrays: Arrays,
+        values: Values,
+        *,
+        parameters: int,
+        observe: str,
+        numbers: type[np.float64] | type[np.int64] = np.float64,
+    ) -> TrainReply:
         """Rebuilds the reply that `parts` took apart, and checks it against the request.
+
+        Args:
+            arrays: Of the message.
+            values: Of the message.
+            parameters: The length of an answer (`Plan.answer_length`).
+            observe: What was requested.
+            numbers: The type of its numbers (`Plan.answer_type`).
 
         Raises:
             FedPrivacyError: if the node's answer does not have the requested shape.
@@ -135,12 +151,54 @@ class TrainReply:
                 f"not a training reply: clients are {reply.clients.dtype} of shape {reply.clients.shape}"
             )
         expected = (parameters,) if observe == "sum" else (len(reply.clients), parameters)
-        if reply.updates.shape != expected or reply.updates.dtype != np.float64:
+        if reply.updates.shape != expected or reply.updates.dtype != numbers:
             raise FedPrivacyError(
                 f"not a training reply: updates are {reply.updates.dtype} {reply.updates.shape}, "
-                f"expected float64 {expected}"
+                f"expected {numbers.__name__} {expected}"
             )
         return reply
+
+
+@dataclass(frozen=True)
+class SumReply:
+    """The reply of a secure sum to all requests of a round.
+
+    Args:
+        total: The sum of the survivors' integers modulo 2^b, int64, shape (d,); None where it was not opened.
+        survivors: How many clients are in it.
+        refused: How many refused, since their budget is spent; no data decides it.
+        faults: Dropouts, and requests without an answer: the transport shows them, and no data decides them.
+    """
+
+    total: NDArray[np.int64] | None
+    survivors: int
+    refused: int = 0
+    faults: Faults = NO_FAULTS
+
+    def parts(self) -> tuple[Arrays, Values]:
+        """The reply as arrays and scalars."""
+        counts = {kind: self.faults[kind] for kind in KINDS}
+        values = {
+            "survivors": self.survivors,
+            "refused": self.refused,
+            **counts,
+            "first": self.faults.first or "",
+        }
+        return ({} if self.total is None else {"total": self.total}), values
+
+    @classmethod
+    def of(cls, arrays: Arrays, values: Values) -> SumReply:
+        """The reply that `parts` took apart.
+
+        Raises:
+            FedPrivacyError: it is none: the sum is not secure.
+        """
+        try:
+            counts = {kind: whole(values[kind]) for kind in KINDS}
+            faults = Faults(counts, str(values["first"]) or None)
+            return cls(arrays.get("total"), whole(values["survivors"]), whole(values["refused"]), faults)
+        except DAMAGE as error:
+            raise FedPrivacyError(f"not the reply of a secure sum: {describe_error(error)}") from error
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,9 @@ from fedprivacy.mechanisms.central import CENTRAL_NAMES, CentralMechanism, Setti
 from fedprivacy.mechanisms.combinations import publishes_one
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.local import LOCAL, local_class
+from fedprivacy.mechanisms.noise_shares import NoiseShares, likely_survivors
 from fedprivacy.mechanisms.pure import PureMechanism
-from fedprivacy.mechanisms.registry import GAUSSIAN_VARIANTS, family, name_in_scenarios
+from fedprivacy.mechanisms.registry import GAUSSIAN_VARIANTS, family, mechanism_class, name_in_scenarios
 from fedprivacy.models.by_name import flat_weights
 from fedprivacy.plan.mechanism_search import Candidate, best, calibrated, described
 from fedprivacy.plan.privacy_plan import Plan
@@ -40,7 +41,7 @@ from fedprivacy.sampling.cohorts import (
 )
 from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, Scenario
 from fedprivacy.scenario.data import FileData
-from fedprivacy.scenario.privacy import CentralPrivacy
+from fedprivacy.scenario.privacy import CentralPrivacy, DistributedPrivacy
 from fedprivacy.scenario.sections import AdamServer, MomentumServer, Privacy, Server
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 
@@ -249,6 +250,8 @@ def _mechanism(scenario: Scenario, facts: Facts) -> Mechanism | None:
     privacy = scenario.privacy
     if privacy.trust == "none":
         return None if privacy.clipping_norm is None else ClipOnly(privacy.clipping_norm)
+    if isinstance(privacy, DistributedPrivacy):
+        return _shares(scenario, privacy, facts)
     if privacy.mechanism in CENTRAL_NAMES:
         settings = Settings(
             privacy=dict(privacy),
@@ -264,6 +267,25 @@ def _mechanism(scenario: Scenario, facts: Facts) -> Mechanism | None:
     # To know it takes the model, so only a mechanism that keeps the length of an update gets it.
     dimension = facts.dimension() if "dimension" in kind.__dataclass_fields__ else 0
     return kind.uncalibrated(privacy.clipping_norm, dimension, privacy.direction or "lifted")
+
+
+def _shares(scenario: Scenario, privacy: DistributedPrivacy, facts: Facts) -> NoiseShares:
+    """The noise in shares of a scenario, for the most clients that a round may have."""
+    clients = min(facts.population, getattr(_sampler(scenario), "cohort", facts.population))
+    kind = cast(type[NoiseShares], mechanism_class(privacy.mechanism))
+    usual = likely_survivors(clients, scenario.federation.dropout, privacy.colluders)
+    try:
+        return kind(
+            clipping_norm=privacy.clipping_norm,
+            noise_multiplier=privacy.noise_multiplier or 0.0,
+            dimension=facts.dimension(),
+            bits=privacy.bits,
+            clients=clients,
+            min_survivors=usual if privacy.min_survivors is None else privacy.min_survivors,
+            colluders=privacy.colluders,
+        )
+    except InputError as error:
+        raise InputError(f"privacy.{error}") from None
 
 
 def central_mechanism(privacy: Mapping[str, Any]) -> type[CentralMechanism]:

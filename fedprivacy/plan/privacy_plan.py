@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, get_origin, get_type_hints
 
+import numpy as np
 from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.epsilon import Accounted
@@ -29,6 +30,7 @@ from fedprivacy.mechanisms.combinations import RULES, RULES_OF_WHOLE_PLANS, Term
 from fedprivacy.mechanisms.encoding import Encoder
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.local import LocalMechanism
+from fedprivacy.mechanisms.noise_shares import NoiseShares
 from fedprivacy.mechanisms.pure import MAX_EPSILON, PureMechanism
 from fedprivacy.mechanisms.registry import name_in_scenarios
 from fedprivacy.sampling.batches import BATCHES, Batches
@@ -42,7 +44,8 @@ class Plan:
     """The privacy plan of a run: everything that determines its privacy, and nothing else.
 
     Args:
-        trust: Who adds the noise: "none", "local" (each client) or "central" (the server).
+        trust: Who adds the noise: "none", "local" (each client), "central" (the server) or "distributed"
+            (each client a share, of which the server sees the secure sum).
         unit: The unit of privacy: "client", or "example" (one record).
         adjacency: "replace-one", "add-remove" or "zero-out".
         population: The number of clients that may be drawn.
@@ -51,8 +54,9 @@ class Plan:
         mechanism: Clips and noises: updates, or with unit "example" the sum of a batch's gradients, in every
             step; None under trust "none" without clipping.
         delta: The delta of every guarantee, below 1 / (number of units); None under trust "none".
-        max_participations: How often a client answers at most; None but under "local".
-        noise_draw: "client" (one draw a client) or "sum" (one for a chunk's sum); None but under "local".
+        max_participations: How often a client answers at most; None but under "local" and "distributed".
+        noise_draw: "client" (one draw a client) or "sum" (one for a chunk's sum); None but under "local" and
+            "distributed".
         batches: Draws the batches of each client; None with unit "client", where it costs nothing.
         least_records: The records of the smallest client, where a record of a smaller one costs more.
     """
@@ -73,6 +77,12 @@ class Plan:
     def __post_init__(self) -> None:
         """Raises InputError: with every rule of `combinations` that the plan breaks, or for the event."""
         refuse_broken(self.terms, (*RULES, *RULES_OF_WHOLE_PLANS))
+        shares = self.shares
+        if shares is not None and shares.clients != self.most_in_a_sum:
+            raise InputError(
+                f"mechanism.clients = {shares.clients}: a round's sum has up to {self.most_in_a_sum} "
+                "clients, and its modulus must be made for them."
+            )
         noise = self.central_noise
         if noise is not None and not is_relative(noise.event()):
             raise InputError(
@@ -97,6 +107,7 @@ class Plan:
             mechanism=None if mechanism is None else name_in_scenarios(mechanism.name),
             noise_draw=self.noise_draw,
             max_participations=self.max_participations,
+            min_survivors=None if self.shares is None else self.shares.min_survivors,
             batches=None if self.batches is None else self.batches.name,
             steps=None if self.batches is None else self.batches.steps_in(MOST),
             encoding=None if self.encoder is None else self.encoder.kind,
@@ -150,8 +161,13 @@ class Plan:
         return dataclasses.replace(self, mechanism=dataclasses.replace(self.adaptive, clipping_norm=norm))
 
     def answer_length(self, parameters: int) -> int:
-        """The length of a client's answer: the update's, and one bit under adaptive clipping."""
-        return parameters + (self.adaptive is not None)
+        """The length of an answer: of the update, and a bit if adaptive; padded with noise in shares."""
+        return parameters + (self.adaptive is not None) if self.shares is None else self.shares.padded
+
+    @property
+    def answer_type(self) -> type[np.float64] | type[np.int64]:
+        """The type of the numbers of an answer: integers modulo 2^b with noise in shares."""
+        return np.float64 if self.shares is None else np.int64
 
     @property
     def clipping_norm(self) -> float | None:
@@ -161,12 +177,13 @@ class Plan:
     @property
     def noise_multiplier(self) -> float | None:
         """z = noise standard deviation / C, or None without noise."""
-        return self.mechanism.noise_multiplier if isinstance(self.mechanism, CentralMechanism) else None
+        known = isinstance(self.mechanism, CentralMechanism | NoiseShares)
+        return self.mechanism.noise_multiplier if known else None  # type: ignore[union-attr]
 
     @property
     def noise_words(self) -> str | None:
         """The amount of noise in words, or None without noise."""
-        mechanism = self.randomiser or self.step_noise or self.central_noise
+        mechanism = self.randomiser or self.step_noise or self.central_noise or self.shares
         return None if mechanism is None else mechanism.words
 
     @property
@@ -174,6 +191,17 @@ class Plan:
         """The noise that the server adds, or None if it adds none."""
         mechanism = self.mechanism
         return mechanism if self.trust == "central" and isinstance(mechanism, CentralMechanism) else None
+
+    @property
+    def shares(self) -> NoiseShares | None:
+        """The noise of which each client adds a share, or None."""
+        mechanism = self.mechanism
+        return mechanism if self.trust == "distributed" and isinstance(mechanism, NoiseShares) else None
+
+    @property
+    def distrusts_server(self) -> bool:
+        """Whether clients protect themselves from the server: they add noise, and count participations."""
+        return self.trust in ("local", "distributed")
 
     @property
     def randomiser(self) -> LocalMechanism | None:
@@ -216,6 +244,7 @@ class Plan:
         Central: the noisy sum of a sampled cohort, for an observer that does not see the cohort. With noise
         correlated over rounds: one participation, in all rounds that share its noise.
         Local: one client's noisy message, without amplification, since the server chose the client.
+        Distributed: the noisy sum of a round that has the client, for the server; without amplification.
         Unit "example": a round of a participating client of the smallest size. The cohort amplifies nothing,
         since all records of a client are in or out of it together.
         """
@@ -224,7 +253,7 @@ class Plan:
         if self.batches is not None:
             # At a batch size, the smallest client's records are drawn most often and cost most.
             return self.batches.event(self.mechanism.event(), self.least_records or 1)
-        if self.trust == "local":
+        if self.trust == "local" or isinstance(self.mechanism, NoiseShares):
             return self.mechanism.event()
         return self.sampler.event(self.mechanism.event(), self.population)
 
@@ -273,6 +302,8 @@ class Plan:
             data["batches"] = {"name": self.batches.name, **dataclasses.asdict(self.batches)}
         if self.mechanism is not None:
             data["mechanism"] = {"name": self.mechanism.name, **dataclasses.asdict(self.mechanism)}
+        if self.shares is not None:
+            data["mechanism"] |= self.shares.derived
         return data
 
     @classmethod
@@ -298,8 +329,13 @@ def _from_kinds(kinds: Mapping[str, Any], data: Any) -> Any:
     """The sampler, batches or mechanism that a table names."""
     values = dict(data)
     kind = kinds[str(values.pop("name"))]
+    derived = {key: values.pop(key) for key in getattr(kind, "derived_fields", ())}
     _check_types(kind, values)
-    return kind(**values)
+    entry = kind(**values)
+    for key, stated in derived.items():
+        if not math.isclose(stated, follows := entry.derived[key], rel_tol=1e-9):
+            raise ValueError(f"{key} is {stated:g}, and {follows:g} follows from the other values")
+    return entry
 
 
 _hints = cache(get_type_hints)  # a comparison is checked plan by plan
@@ -333,6 +369,9 @@ def least_multiplier(plan: Plan, epsilon: float, delta: float) -> float:
     mechanism = plan.mechanism
     assert mechanism is not None
     assert not isinstance(mechanism, ClipOnly)
+
+    if isinstance(mechanism, NoiseShares):  # its modulus has room for so much noise alone
+        return mechanism.calibrated(epsilon, delta, plan.adjacency, plan.answers).noise_multiplier
 
     def make_event(multiplier: float) -> dp.DpEvent:
         return dataclasses.replace(plan, mechanism=mechanism.with_noise(multiplier)).event()

@@ -47,6 +47,9 @@ def estimate(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for event in rounds:
         missing.update({kind: n for kind, n in event["faults"].items() if kind != "retried"})
         missing["refused"] += event["refusals"]
+        if event.get("void"):
+            away = event["failures"] + event["refusals"] + event["faults"].get("dropped", 0)
+            missing["in rounds with too few others"] += event["cohort"] - away
     by_kind = ", ".join(f"{kind} {count:,}" for kind, count in missing.items() if count)
     words = (
         f"Of {requested:,} clients asked {there:,} are in the sums with an update of their own "
@@ -56,6 +59,14 @@ def estimate(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     )
     by_coin = not any(missing[kind] for kind in (*FAILED, "not_finite", "refused"))
     return {"unbiased": False, "share": round(share, 6), "words": f"{words} {SCALED if by_coin else BIASED}"}
+
+
+def void_note(void: int, rounds: int, least: int) -> str:
+    """The effect of rounds whose survivors were too few for a secure sum."""
+    return (
+        f"{void:,} of {rounds:,} rounds had fewer than min_survivors = {least:,} clients: their sums were "
+        "not opened, so that they moved nothing, and they stay charged."
+    )
 
 
 def dropout_note(rate: float) -> str:

@@ -11,12 +11,12 @@ from fedprivacy.mechanisms.registry import title
 from fedprivacy.records.seed_statistics import Difference, difference
 
 Cell = Mapping[str, Any]
-COMPARED = ("central", "local")
+COMPARED = ("central", "distributed", "local")
 AUTO = "auto"
 
 
 def finding(cells: Sequence[Cell]) -> str:
-    """The accuracy that local costs against central, as a sentence with intervals over paired seeds.
+    """The accuracy that local and distributed cost against central, with intervals over paired seeds.
 
     Where the interval of a difference covers 0, it says that no difference can be told. Where there are
     several local mechanisms, `auto` stands for local, which was chosen without any data, or else the first
@@ -127,14 +127,14 @@ def _widest(differences: Mapping[float, Difference]) -> list[float]:
 
 
 def _costs(cells: Sequence[Cell], choose: Callable[[Mapping[float, Difference]], list[float]]) -> list[str]:
-    """Local against central at some of the epsilons that both have, or the available ones."""
+    """Local and distributed against central at some of their epsilons, or the available ones."""
     spoken, several = _spoken(cells), len(_requested_mechanisms(cells)) > 1
-    differences = {
-        e: gap
-        for trust, e in spoken
-        if trust == "local" and ("central", e) in spoken
-        if (gap := difference(spoken["central", e], spoken["local", e])) is not None
-    }
+    differences = _behind_central(spoken, "local")
+    shared = _behind_central(spoken, "distributed")
+    of_sums = "not showing the server any update (distributed)"
+    costs = [f"{of_sums} {_differences(shared, choose(shared), 'under central')}"] if shared else []
+    if not differences and shared:
+        return costs
     if not differences:
         parts = []
         for trust in COMPARED:
@@ -148,8 +148,18 @@ def _costs(cells: Sequence[Cell], choose: Callable[[Mapping[float, Difference]],
     ran = {e: title(spoken["local", e]["mechanism"]) if several else "" for e in shown}
     names = list(dict.fromkeys(ran.values()))
     suffix = f", {names[0]}" if names[0] and len(names) == 1 else ""
-    costs = _differences(differences, shown, "under central", ran if len(names) > 1 else {})
-    return [f"not having to trust the server (local{suffix}) {costs}"]
+    of_local = _differences(differences, shown, "under central", ran if len(names) > 1 else {})
+    return [f"not having to trust the server (local{suffix}) {of_local}", *costs]
+
+
+def _behind_central(spoken: Mapping[tuple[str, float], Cell], trust: str) -> dict[float, Difference]:
+    """The differences of a trust model to central at the epsilons that both have."""
+    return {
+        e: gap
+        for kind, e in spoken
+        if kind == trust and ("central", e) in spoken
+        if (gap := difference(spoken["central", e], spoken[trust, e])) is not None
+    }
 
 
 def _differences(

@@ -29,7 +29,7 @@ from fedprivacy.io.validation import check
 from fedprivacy.models.by_name import Evaluation
 from fedprivacy.plan.mechanism_search import Candidate
 from fedprivacy.plan.privacy_plan import Plan
-from fedprivacy.records.bias import dropout_note, estimate
+from fedprivacy.records.bias import dropout_note, estimate, void_note
 from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.training import early_stopping
@@ -277,7 +277,14 @@ def notes_of(
         *_stopping(scenario, plan, rounds),
         *[ADAPTIVE_NOTE] * (plan.adaptive is not None),
         *([dropout_note(dropout)] if dropout else []),
+        *_void(plan, rounds),
     ]
+
+
+def _void(plan: Plan, rounds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The note about rounds with too few survivors, if there are any."""
+    void = sum(bool(event.get("void")) for event in rounds)
+    return [void_note(void, len(rounds), plan.shares.min_survivors)] if void and plan.shares else []
 
 
 def has_stopped_early(scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[str, Any]]) -> bool:
@@ -366,18 +373,20 @@ def round_event(
     seconds: float,
     public_loss: float | None = None,
     clipping_norm: float | None = None,
+    void: bool = False,
 ) -> dict[str, Any]:
     """A round as one line of events.jsonl; numbers that are not finite become null.
 
     `public_loss` is what early stopping reads where `quality` is of other records; None: it was not measured.
     `faults` are counts by kind (`fedprivacy.messages.faults.KINDS`), `contributed` how many are in the
-    sum with an update of their own; `clipping_norm` is there where it changes from round to round.
+    sum with an update of their own; `clipping_norm` is there where it changes from round to round, `void`
+    where too few clients survived for a secure sum.
     """
     accuracy, loss = (quality.accuracy, quality.loss) if quality else (None, None)
     measured = {} if public_loss is None else {early_stopping.PUBLIC_LOSS: _finite(public_loss)}
     if quality is not None:
         measured["balanced_accuracy"] = quality.balanced_accuracy
-    sometimes = {"clipping_norm": clipping_norm, "first_failure": first_failure}
+    sometimes = {"clipping_norm": clipping_norm, "first_failure": first_failure, "void": void or None}
     return Round.new(
         round=number,
         cohort=cohort,

@@ -39,10 +39,24 @@ WHY = {
     ("central", "server"): "It has to be trusted: it receives the updates before the noise is added.",
     ("central", "participant"): "They receive global models that carry the server's noise.",
     ("central", "outsider"): "They see a final model that carries the server's noise.",
+    (
+        "distributed",
+        "server",
+    ): "It receives the sum of a round, which carries the noise of all its clients.",
+    (
+        "distributed",
+        "participant",
+    ): "They receive models made from noisy sums, and know their share of the noise.",
+    ("distributed", "outsider"): "They see a model made from noisy sums.",
     ("local", "server"): "All that it receives already carries the client's noise.",
     ("local", "participant"): "They receive models made from updates that already carried noise.",
     ("local", "outsider"): "They see a model made from updates that already carried noise.",
 }
+
+DISTRIBUTED_CAUTION = (
+    "Distributed privacy holds against a server that sees the sum of a round and no update: it rests on the "
+    "secure sum, and on enough clients in it that do not collude."
+)
 
 # The caveats beside every picture that overlays trust models.
 CAUTIONS = {
@@ -50,6 +64,7 @@ CAUTIONS = {
     "leaves a client.",
     "central": "Central privacy holds only against those behind the server: the server receives every "
     "update without noise and has to be trusted.",
+    "distributed": DISTRIBUTED_CAUTION,
 }
 
 # Where the unit of privacy is a record.
@@ -78,6 +93,7 @@ CAUTIONS_OF_BOTH = {
     "local": CAUTIONS["local"],
     "central": "Central privacy holds only against those behind the server: the server receives every "
     "update, or sum of clipped gradients, without noise and has to be trusted.",
+    "distributed": DISTRIBUTED_CAUTION,
     "unit": "Nor is equal epsilon an equal promise: unit example protects one record, unit client all "
     "records of a client.",
 }

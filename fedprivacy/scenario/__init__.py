@@ -9,7 +9,7 @@ from __future__ import annotations
 from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp
 from fedprivacy.scenario.on_nodes import OnNodes
-from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
+from fedprivacy.scenario.privacy import CentralPrivacy, DistributedPrivacy, LocalPrivacy, NoPrivacy
 from fedprivacy.scenario.scenario import Scenario
 from fedprivacy.scenario.sections import (
     AdamServer,
@@ -32,6 +32,7 @@ __all__ = [
     "Code",
     "Compare",
     "Digits",
+    "DistributedPrivacy",
     "Evaluation",
     "Federation",
     "FixedSampling",

@@ -16,6 +16,7 @@ from typing import Any
 
 from fedprivacy.errors import KeyPath, Problem
 from fedprivacy.mechanisms.central import SERVER_ONLY, mechanisms_by_key
+from fedprivacy.mechanisms.combinations import SHARED
 from fedprivacy.mechanisms.options import AdaptiveOptions, BandedOptions
 from fedprivacy.scenario.bounds import check_text
 from fedprivacy.scenario.data import KEYS_OF, foreign_keys
@@ -83,7 +84,9 @@ def _drop_what_is_of_other_privacy(tables: Tables, changes: Mapping[KeyPath, Any
     # Mechanisms of servers, and not of clients; the others randomise single messages.
     of_server = privacy.get("mechanism") in SERVER_ONLY
     stale: set[KeyPath] = set()
-    if ((trust and local == of_server) or (unit and of_records)) and not mechanism:
+    # Noise in shares is of one trust model, which knows no other.
+    shared = (privacy.get("mechanism") in SHARED) != (privacy.get("trust") == "distributed")
+    if ((trust and (local == of_server or shared)) or (unit and of_records)) and not mechanism:
         privacy.pop("mechanism", None)
     if ("privacy", "encoding") in changes:
         encoding = privacy.get("encoding")

@@ -29,6 +29,7 @@ PLAN_KEYS = {
     "separation": "sampling.separation",
     "mechanism": "privacy.mechanism",
     "noise_draw": "privacy.noise_draw",
+    "min_survivors": "privacy.min_survivors",
     "encoding": "privacy.encoding",
     "clipping_quantile": "privacy.clipping_quantile",
     "bands": "privacy.bands",

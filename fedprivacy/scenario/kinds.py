@@ -15,7 +15,7 @@ from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp
 from fedprivacy.scenario.on_nodes import OnNodes
-from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, NoPrivacy
+from fedprivacy.scenario.privacy import CentralPrivacy, DistributedPrivacy, LocalPrivacy, NoPrivacy
 from fedprivacy.scenario.training import PoissonTraining, ReplacementTraining, ShuffledTraining
 
 
@@ -98,7 +98,14 @@ KINDS: dict[str, Kind] = {
         "sampler",
     ),
     "privacy": Kind(
-        {"none": NoPrivacy, "central": CentralPrivacy, "local": LocalPrivacy}, "trust", "trust model"
+        {
+            "none": NoPrivacy,
+            "central": CentralPrivacy,
+            "distributed": DistributedPrivacy,
+            "local": LocalPrivacy,
+        },
+        "trust",
+        "trust model",
     ),
     "federation": Kind({"": s.Federation}, required=False),
     "evaluation": Kind({"": s.Evaluation}, required=False),

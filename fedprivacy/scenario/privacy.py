@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import BaseModel, Field
 
 from fedprivacy.mechanisms.central import CENTRAL_NAMES, all_options
+from fedprivacy.mechanisms.combinations import SHARED
 from fedprivacy.mechanisms.local import LOCAL
-from fedprivacy.mechanisms.options import AdaptiveOptions, BandedOptions, EncodingOptions
+from fedprivacy.mechanisms.options import AdaptiveOptions, BandedOptions, EncodingOptions, SharesOptions
 from fedprivacy.scenario.base import Section
 
 if TYPE_CHECKING:
     MechanismName = str
     CentralMechanismName = str
+    SharedMechanismName = str
 
     class _Options(BaseModel):
         pass
@@ -21,6 +23,7 @@ else:
     _Options = all_options()
     MechanismName = Literal[(*LOCAL, "auto")]
     CentralMechanismName = Literal[CENTRAL_NAMES]
+    SharedMechanismName = Literal[SHARED]
 
 Unit = Literal["client", "example"]
 LEAST_NORM = (
@@ -93,6 +96,23 @@ class LocalPrivacy(_Noisy):
         description="What privunit makes of an update that is shorter than clipping_norm: lifted keeps its "
         "length on average, normalised brings every update to clipping_norm.",
         examples=["lifted"],
+    )
+    max_participations: int = Field(
+        ge=1, le=10**6, description="How often a client may take part; without it, in every round."
+    )
+    noise_draw: Literal["client", "sum"] = Field(
+        "client", description="One draw of noise for each client, or one for the sum of a chunk."
+    )
+
+
+class DistributedPrivacy(SharesOptions, _Budget):
+    """Each client adds a share of the noise; the server sees the secure sum of a round and no update."""
+
+    direction: ClassVar[None] = None
+    encoding: ClassVar[None] = None
+    trust: Literal["distributed"]
+    mechanism: SharedMechanismName = Field(
+        "skellam", description="The integer noise of which each client adds a share."
     )
     max_participations: int = Field(
         ge=1, le=10**6, description="How often a client may take part; without it, in every round."

@@ -28,6 +28,7 @@ from fedprivacy.scenario.sections import (
     Privacy,
     Sampling,
     Server,
+    Trust,
 )
 from fedprivacy.scenario.training import Training
 from fedprivacy.scenario.validation import Inspection
@@ -235,7 +236,7 @@ class Scenario(BaseScenario):
 
     def cell(
         self,
-        trust: Literal["none", "central", "local"],
+        trust: Trust,
         epsilon: float | None,
         seed: int,
         mechanism: str | None = None,

@@ -18,11 +18,18 @@ from pydantic_core import PydanticCustomError
 from fedprivacy.scenario.base import MAX_SEED, Section
 from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile
 from fedprivacy.scenario.on_nodes import OnNodes
-from fedprivacy.scenario.privacy import CentralPrivacy, LocalPrivacy, MechanismName, NoPrivacy, Unit
+from fedprivacy.scenario.privacy import (
+    CentralPrivacy,
+    DistributedPrivacy,
+    LocalPrivacy,
+    MechanismName,
+    NoPrivacy,
+    Unit,
+)
 
-Trust = Literal["none", "central", "local"]
+Trust = Literal["none", "central", "distributed", "local"]
 NAME = r"^[A-Za-z0-9][A-Za-z0-9-]{0,63}$"  # for names that become folder names
-TRUSTS: tuple[Trust, ...] = ("none", "central", "local")
+TRUSTS: tuple[Trust, ...] = get_args(Trust)
 Ablation = Literal[
     "no-noise", "no-clipping", "norm-half", "norm-double", "rounds-double", "cohort-double", "data-half"
 ]
@@ -214,10 +221,10 @@ class Compare(Section):
     """The cells of a comparison: each trust model with each unit at each epsilon with each seed."""
 
     trusts: Annotated[tuple[Trust, ...], AfterValidator(no_repeats)] = Field(
-        TRUSTS,
+        ("none", "central", "local"),
         strict=False,
         min_length=1,
-        description='The trust models to compare, such as ["none", "local"].',
+        description='The trust models to compare, such as ["none", "local"]; "distributed" too.',
     )
     units: Annotated[tuple[Unit, ...], AfterValidator(no_repeats)] = Field(
         (),
@@ -252,6 +259,7 @@ class Compare(Section):
     )
     none: Overlay = Field({}, description='Keys for trust "none" alone.')
     central: Overlay = Field({}, description='Keys for trust "central" alone.')
+    distributed: Overlay = Field({}, description='Keys for trust "distributed" alone.')
     local: Overlay = Field({}, description='Keys for trust "local" alone.')
     unit: dict[UnitPlace, Overlay] = Field(
         {},
@@ -280,4 +288,6 @@ Server = Annotated[SgdServer | MomentumServer | AdamServer, Field(discriminator=
 Sampling = Annotated[
     PoissonSampling | FixedSampling | AllSampling | SeparatedSampling, Field(discriminator="name")
 ]
-Privacy = Annotated[NoPrivacy | LocalPrivacy | CentralPrivacy, Field(discriminator="trust")]
+Privacy = Annotated[
+    NoPrivacy | LocalPrivacy | CentralPrivacy | DistributedPrivacy, Field(discriminator="trust")
+]

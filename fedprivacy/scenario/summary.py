@@ -24,6 +24,7 @@ NOISE = {
     "none": "nobody adds noise (trust none)",
     "local": "each client adds noise (trust local)",
     "central": "the server adds noise (trust central)",
+    "distributed": "each client adds a share of the noise to a secure sum (trust distributed)",
 }
 DEALT = {
     "one-per-example": "each with one record of",

@@ -212,7 +212,8 @@ def with_defaults(tables: Tables) -> Tables:
     """The tables with those defaults that depend on another key."""
     new = dict(tables)
     privacy, server, compare = (tables.get(name, {}) for name in ("privacy", "server", "compare"))
-    if isinstance(privacy, dict) and privacy.get("trust") == "local" and "max_participations" not in privacy:
+    by_clients = isinstance(privacy, dict) and privacy.get("trust") in ("local", "distributed")
+    if by_clients and "max_participations" not in privacy:
         rounds = server.get("rounds") if isinstance(server, dict) else None
         # Where the number of rounds is itself wrong, any number does: the scenario is refused.
         usable = isinstance(rounds, int) and not isinstance(rounds, bool) and 1 <= rounds <= 10**6

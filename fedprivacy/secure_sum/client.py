@@ -13,7 +13,8 @@ from the survivors that the client signed; no message can request both.
 
 A transport must never run a step again, not even with the same message: the refusal ends the round. It caches
 the bytes of each reply until the round ends, and sends them again if the server did not receive them. Threads
-may share a client: its steps run in turn, so of two equal calls the second is refused.
+may share a client: its steps run in turn, so of two equal calls the second is refused. Between two steps a
+client can be moved to disk and back (`stored_client`); moved means that the first object ends.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ import threading
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NoReturn
+from typing import NoReturn, Self
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.mechanisms.modular import Integers
+from fedprivacy.secure_sum.client_state import ClientState
 from fedprivacy.secure_sum.keys import KEY_BYTES, KeyPair, is_public_key, is_signed, seal, sign, unseal
 from fedprivacy.secure_sum.masks import add_shared, keystream
 from fedprivacy.secure_sum.messages import (
@@ -62,6 +64,8 @@ from fedprivacy.secure_sum.transcript import (
     signed_survivors,
     view_of,
 )
+
+_UNTIL_INPUT = "_sealing", "_masking", "_seed"  # secrets that no step after the input needs
 
 
 class Client:
@@ -106,6 +110,65 @@ class Client:
         self._view = b""
         self._shares: dict[int, tuple[bytes, bytes]] = {}  # of seed and mask key, by sender
         self._survivors: frozenset[int] = frozenset()
+
+    @classmethod
+    def restored(
+        cls,
+        state: ClientState,
+        identity: int,
+        signing_key: ec.EllipticCurvePrivateKey,
+        roster: Roster,
+        parameters: Parameters,
+        round_id: str,
+    ) -> Self:
+        """The client that handed over this state, before its next step; the caller uses each state once.
+
+        Args:
+            state: Of `hand_over`, after the client entered the round.
+            identity: As before, like all that follow.
+            signing_key: Its node key.
+            roster: The node keys.
+            parameters: Of the sum.
+            round_id: The round.
+
+        Raises:
+            InputError: The state is that of a client which has not entered the round, or has ended.
+        """
+        if not Phase.KEYS < state.phase < Phase.ENDED:
+            raise InputError(f"state of a client: phase {state.phase}: no further step. Start a new round.")
+        client = cls(identity, signing_key, roster, parameters, round_id, Rounds())
+        client._phase = Phase(state.phase)
+        if client._phase > Phase.INPUTS:
+            client._forget(*_UNTIL_INPUT)
+        else:
+            client._sealing, client._masking = KeyPair(state.sealing_secret), KeyPair(state.mask_secret)
+            client._seed = state.seed
+        client._keys = {entry.sender: entry for entry in state.keys}
+        client._view = state.view
+        client._shares = {peer: (share, state.key_shares[peer]) for peer, share in state.seed_shares.items()}
+        client._survivors = frozenset(state.survivors)
+        return client
+
+    def hand_over(self) -> ClientState:
+        """Moves the client into a state that `restored` continues; this object takes no further step."""
+        with self._lock:
+            phase, self._phase = self._phase, Phase.ENDED
+            if phase is Phase.ENDED:
+                return ClientState(phase)
+            before_input = phase <= Phase.INPUTS
+            state = ClientState(
+                phase=phase,
+                sealing_secret=self._sealing.secret() if before_input else b"",
+                mask_secret=self._masking.secret() if before_input else b"",
+                seed=self._seed if before_input else b"",
+                keys=tuple(self._keys.values()),
+                view=self._view,
+                seed_shares={peer: pair[0] for peer, pair in self._shares.items()},
+                key_shares={peer: pair[1] for peer, pair in self._shares.items()},
+                survivors=tuple(sorted(self._survivors)),
+            )
+            self._forget(*_UNTIL_INPUT, "_shares")
+            return state
 
     def advertise(self) -> AdvertisedKeys:
         """Enters the round with two fresh public keys.
@@ -278,7 +341,7 @@ class Client:
                 self._phase = Phase(phase + 1)
             finally:
                 if self._phase > Phase.INPUTS:
-                    self._forget("_sealing", "_masking", "_seed")
+                    self._forget(*_UNTIL_INPUT)
                 if self._phase is Phase.ENDED:
                     self._forget("_shares")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, astuple, dataclass
+from typing import Self
 
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.modular import LEAST_BITS, MOST_BITS
+from fedprivacy.mechanisms.noise_shares import NoiseShares
 from fedprivacy.mechanisms.ranges import check_size
 
 MOST_COORDINATES = 2**32  # the keystream of one mask then stays within AES' limits
@@ -71,6 +73,23 @@ class Parameters:
                 f"different survivors and open both secrets of one client with {self.colluders} colluders. "
                 f"Use at least {self.least_threshold}, and as many survivors."
             )
+
+    @classmethod
+    def of_shares(cls, shares: NoiseShares) -> Self:
+        """The parameters of the sum on which noise in shares rests, with the least k.
+
+        Raises:
+            InputError: Fewer survivors than this k may have a sum, or the numbers are too many for masks.
+        """
+        clients, colluders = shares.clients, shares.colluders
+        threshold = (clients + colluders) // 2 + 1
+        if shares.min_survivors < threshold:
+            raise InputError(
+                f"min_survivors = {shares.min_survivors}: too few for masks: of {clients} clients with "
+                f"{colluders} colluders {threshold} must open a sum together, or else a server could open "
+                f"two. Use at least {threshold}."
+            )
+        return cls(shares.padded, shares.bits, clients, shares.min_survivors, colluders, threshold)
 
     @property
     def least_threshold(self) -> int:

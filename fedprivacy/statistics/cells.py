@@ -10,8 +10,8 @@ from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.guarantees.statement import guarantees
-from fedprivacy.scenario.sections import Trust
 from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.scenario.statistics.sections import Trust
 from fedprivacy.statistics.comparison import INTERVAL, finding, slope_by_trust, slopes
 from fedprivacy.statistics.ledger import ledger
 from fedprivacy.statistics.plan import StatisticsPlan

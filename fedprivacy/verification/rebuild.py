@@ -142,7 +142,7 @@ def _possible(
             yield sized(ledger.in_advance(broken_off=document["status"] == "failed").to_json()), ledger
     # Of a run that is charged in advance it is not told what it has released.
     states_released = COMPLETED in stored or (len(rounds) == plan.rounds and not early_stopping)
-    if states_released and plan.trust == "local":
+    if states_released and plan.distrusts_server:
         key = f"ledger.{COMPLETED}" if COMPLETED in stored else "ledger"
         check_participations(released, rounds, plan, key, where, remedy)
     for ledger in ledgers:
@@ -174,7 +174,7 @@ def check_participations(
     where: str,
     remedy: str,
 ) -> None:
-    """Checks that the counts of clients under local trust match the rounds.
+    """Checks that the counts of clients under local or distributed trust match the rounds.
 
     Args:
         ledger: What has been released, from the record.
@@ -203,11 +203,35 @@ def check_participations(
     broken = 0 if len(rounds) == plan.rounds else plan.population
     if not participants <= given <= participants + broken:
         raise refusal(where, at, f"says {given} answers, its rounds asked {participants} clients", remedy)
+    if plan.shares is not None:
+        check_survivors(rounds, plan.shares.min_survivors, where, remedy)
+    if plan.trust != "local":  # whose sums alone are claimed by their shares
+        return
     # One that broke off after its release counts with its cohort.
     shares = possible_shares(rounds, given - participants if ledger["rounds"] > len(rounds) else 0)
     if (least := ledger["least_shares"]) not in shares:
         problem = f"says {least}, its rounds have {' or '.join(map(str, shares))}"
         raise refusal(where, f"{key}.least_shares", problem, remedy)
+
+
+def check_survivors(rounds: Sequence[Mapping[str, Any]], least: int, where: str, remedy: str) -> None:
+    """Checks that each round whose sum was opened had enough survivors.
+
+    Args:
+        rounds: Those that have completed.
+        least: n_min, the fewest clients in a sum.
+        where: The file.
+        remedy: What to do, such as "run it again".
+
+    Raises:
+        InputError: one had fewer.
+    """
+    for number, event in enumerate(rounds):
+        # Clients whose training failed are in the sum by their noise alone, so failures say nothing.
+        away = (event.get("refusals") or 0) + event.get("faults", {}).get("dropped", 0)
+        if event["cohort"] - away < least and not event.get("void"):
+            problem = f"has {event['cohort'] - away} survivors at most; a sum of fewer than {least} is void"
+            raise refusal(where, f"rounds[{number}]", problem, remedy)
 
 
 def possible_shares(rounds: Sequence[Mapping[str, Any]], unknown: int = 0) -> list[int | None]:

@@ -340,14 +340,14 @@ def audit(
     >>> audit("digits", rounds=1, canaries=50, method="one-run", **options).refuted
     False
     """
-    from scenarios.experiments.audit_options import check_options, check_unit
+    from scenarios.experiments.audit_options import check_options, check_privacy
 
     options = [("--canaries", canaries), ("--method", method), ("--trials", trials)]
     requested = request("audit", source, settings, seed=seed, allow_code=allow_code, options=options)
     if not isinstance(requested.scenario, Scenario):
         raise InputError(f"{_named(source)}: trains no model, so there is no training to audit.")
     check_options(method, canaries, trials, requested.scenario.seed)
-    check_unit(requested.scenario.privacy.unit, _named(source))
+    check_privacy(requested.scenario.privacy.trust, requested.scenario.privacy.unit, _named(source))
     folder = out_of(out)
     from scenarios.experiments.audit import audit as run_audit
 

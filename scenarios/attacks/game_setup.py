@@ -27,6 +27,7 @@ from fedprivacy.training.early_stopping import has_stopped
 from scenarios.attacks.participation_budget import NOTHING, AttackRounds
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import federation_of
+from server.secure_sum import secured
 from server.strategy import Federation
 
 Tensors = dict[str, NDArray[Any]]
@@ -91,7 +92,7 @@ class GameSetup:
             The state of the server and of the nodes, and the number of rounds.
         """
         grid, measured = self._grid(self.fleet), self.scenario.evaluation
-        federation, quality = self._federation(grid, measured.on)
+        federation, quality = self._federation(secured(grid, self.fleet.plan), measured.on)
         patience = self.scenario.server.patience
         losses: list[float] = []
         for number in range(self.scenario.warm_up):
@@ -146,7 +147,7 @@ class GameSetup:
                 everything that the requests depend on: this key, the game, and the refusals so far.
             tensors: The state from `warm_up`.
             spent: The cost of the other branches.
-            wrap: Puts an adversary into the server's seat.
+            wrap: Puts an adversary into the server's seat, where secure sums show sums alone.
             mods: Flower mods around the clients: an adversary in a participant's seat.
         """
         game = self.scenario.game
@@ -159,7 +160,7 @@ class GameSetup:
         answers[self.game.victim] += spent.victim
         for state in grid.states.values():
             charge(state, fleet, answers)
-        federation, quality = self._federation(wrap(grid))
+        federation, quality = self._federation(wrap(secured(grid, fleet.plan)))
         federation.restore(tensors)
         federation.streams = streams
         return Stage(grid, federation, quality)

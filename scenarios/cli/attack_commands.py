@@ -156,7 +156,7 @@ def audit(
     from scenarios.cli.kind_registry import scenario_for
     from scenarios.cli.scenario_argument import reproducing_command, seed_of
     from scenarios.engines.launch import check_workers
-    from scenarios.experiments.audit_options import check_options, check_unit
+    from scenarios.experiments.audit_options import check_options, check_privacy
 
     processes, chosen = check_workers(workers), seed_of(seed)
     check_operator(operator, json_, "--json")
@@ -167,7 +167,7 @@ def audit(
             "Choose a scenario that trains a model."
         )
     check_options(method, canaries, trials, requested.seed)
-    check_unit(requested.privacy.unit, scenario)
+    check_privacy(requested.privacy.trust, requested.privacy.unit, scenario)
     check_out(out or RUNS)
     permit(requested.model, allow_code)
     with waiting("loading PyTorch and Flower"):

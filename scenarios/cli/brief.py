@@ -19,7 +19,7 @@ Row = TypeVar("Row")
 _NOISE = {
     "central": "by the server's noise",
     "local": "by each client's own noise",
-    "distributed": "by the clients' summed noise",
+    "distributed": "by the clients' shares of noise, if the sum is secure",
 }
 _WHY_NOT: dict[str, str] = {
     Assume.SERVER_SEES_UPDATES: "trusted: sees updates without noise",

@@ -268,10 +268,13 @@ def caution(comparison: CompareDocument) -> str:
         if len(units) > 1
         else ""
     )
+    shared = any(cell.trust == "distributed" for cell in comparison.cells)
+    of_sums = "distributed against one that sees the secure sum alone, " if shared else ""
     return (
         f"Epsilon at delta = {privacy['delta']:g}, unit {' or '.join(units) or privacy['unit']}, "
         f"adjacency {privacy['adjacency']}. Equal epsilon is not equal observer: local holds against the "
-        f"server itself, central only against participants and outsiders, behind a trusted server.{promise}"
+        f"server itself, {of_sums}central only against participants and outsiders, behind a trusted server."
+        f"{promise}"
     )
 
 

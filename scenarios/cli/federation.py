@@ -110,6 +110,18 @@ def down(folder: Folder = Path("federation")) -> None:
         print(f"{folder}: no federation is running here.")
 
 
+@app.command()
+def roster(
+    keys: Annotated[
+        list[Path], typer.Argument(metavar="KEY.pub...", help="The public key of each client's node, from 0.")
+    ],
+) -> None:
+    """Print the roster of nodes with these keys, which each owner installs to sum under masks."""
+    from scenarios.federation.keys import roster_of_files
+
+    print(roster_of_files(keys), end="")
+
+
 def _show(document: dict[str, Any]) -> None:
     print(f"SuperLink on {document['address']}, {document['online']} of {document['nodes']} nodes online")
     for name, runs in document["processes"].items():

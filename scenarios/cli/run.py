@@ -66,6 +66,10 @@ def run(
         bool,
         typer.Option("--pinned", help="With --superlink: you state that every node pins this same plan."),
     ] = False,
+    roster: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --pinned: the nodes' public keys, for sums under masks."),
+    ] = None,
     limits: Annotated[
         bool,
         typer.Option(
@@ -98,7 +102,8 @@ def run(
     from scenarios.tracking.track import check_tracking, tracking
 
     places = (superlink, root_certificates, federation)
-    where, chosen = engine_of(engine, workers, gpus_per_worker, ray_address, *places, pinned), seed_of(seed)
+    where = engine_of(engine, workers, gpus_per_worker, ray_address, *places, pinned, roster)
+    chosen = seed_of(seed)
     check_start_or_resume("run", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out})
     remote = where.name in REMOTE
     check_tracking(track, operator and track is not None, resume is not None)
@@ -130,7 +135,7 @@ def run(
     if remote:
         from scenarios.federation.state import target_of
 
-        target = target_of(*places, pinned)
+        target = target_of(*places, pinned, roster)
     check_out(options.out)
     with (
         side_process.started(beside.MODULES),

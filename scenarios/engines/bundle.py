@@ -25,6 +25,7 @@ _CONFIG: dict[str, Any] = {
     "out": "runs",
     "noise": "system",
     "pinned": False,
+    "roster": "",
     "record": "",
 }
 

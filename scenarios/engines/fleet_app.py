@@ -44,11 +44,11 @@ def stops_clients(fleet: Fleet) -> bool:
 
 
 def _timed(fleet: Fleet) -> Fleet:
-    """A fleet with a time limit per client, where the scenario sets one and under local trust.
+    """A fleet with a time limit per client, if the scenario sets one or clients distrust the server.
 
     There a worker that a client hangs or kills would show the server the other clients that are missing with
     it.
     """
-    if fleet.plan.trust != "local":
+    if not fleet.plan.distrusts_server:
         return fleet
     return replace(fleet, client_timeout=fleet.client_timeout or fleet.timeout)

@@ -78,6 +78,7 @@ def engine_of(
     root_certificates: Path | None = None,
     federation: Path | None = None,
     pinned: bool = False,
+    roster: Path | None = None,
 ) -> Engine:
     """Returns the engine of the options that a user gave.
 
@@ -90,6 +91,7 @@ def engine_of(
         root_certificates: `--root-certificates`.
         federation: `--federation`.
         pinned: `--pinned`, for superlink alone.
+        roster: `--roster`, for superlink alone.
 
     Raises:
         InputError: if there is no such engine, or it is not installed, or an option is invalid.
@@ -103,6 +105,7 @@ def engine_of(
         "--root-certificates": root_certificates,
         "--federation": federation,
         "--pinned": pinned or None,
+        "--roster": roster,
     }
     if name in REMOTE and workers is not None:
         raise InputError(

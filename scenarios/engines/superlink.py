@@ -10,19 +10,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.errors import FedPrivacyError, RunError
+from fedprivacy.errors import FedPrivacyError, InputError, RunError
 from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.log_transfer import Result, new_token
 from fedprivacy.io.waiting import waiting
 from fedprivacy.records.ownership import begin_run
 from fedprivacy.records.run_record import broken_off, heard_of
 from fedprivacy.report import write as write_report
-from fedprivacy.scenario import Scenario
+from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.secure_sum.roster import text_of
 from fedprivacy.verification.verify import checked_document
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.run_follower import Following
 from scenarios.federation.control import Control
+from scenarios.federation.folder import needs_masks
 from scenarios.federation.state import SEEDED_WARNING, Target
 from scenarios.jobs.interrupts import deferred, undisturbed
 
@@ -52,14 +54,16 @@ def run(
         The document that is also in run.json.
 
     Raises:
-        InputError: if a file that the scenario names is not there.
+        InputError: if a file that the scenario names is not there, or keys of nodes that sum under masks.
         RunError: if the run fails there, or its record does not arrive complete.
         KeyboardInterrupt: if the user interrupts it; the run is stopped there as well.
     """
+    check_masks(scenario, target)
     if target.on_this_machine:
         scenario = with_absolute_paths(scenario)
     if target.noise == "seeded":
         print(SEEDED_WARNING, file=sys.stderr)
+    roster = "" if target.roster is None else text_of(target.roster)
     writer = _RecordWriter(scenario, out, command, target)
     with tempfile.TemporaryDirectory(prefix="fedprivacy-") as name:
         folder = Path(name)
@@ -70,6 +74,7 @@ def run(
             allow_code=allow_code,
             noise=target.noise,
             pinned=target.pinned,
+            roster=roster,
             record=token,
         )
         following: Following | None = None
@@ -95,6 +100,27 @@ def run(
                     writer.write_partial(following, "failed", str(error))
             raise
     return writer.write_complete(result)
+
+
+def check_masks(scenario: AnyScenario, target: Target) -> None:
+    """Checks that pinned nodes that sum under masks have a server with their public keys.
+
+    Raises:
+        InputError: if not.
+    """
+    if not needs_masks(scenario) or not (target.pinned or isinstance(scenario.data, OnNodes)):
+        return
+    if target.pinned and target.roster is not None:
+        return
+    remedy = (
+        f"Start it with them: fedprivacy federation up --nodes {scenario.population} --scenario SCENARIO"
+        if target.on_this_machine
+        else "Give both: --pinned --roster FILE (fedprivacy federation roster KEY.pub...)."
+    )
+    raise InputError(
+        'privacy.trust = "distributed": nodes that hold their own plan or records sum under masks, for which '
+        f"they pin this plan, and the server needs their public keys. {remedy}"
+    )
 
 
 class _RecordWriter:

@@ -26,7 +26,7 @@ from fedprivacy.randomness.streams import Streams
 from fedprivacy.records.ownership import begin_run
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
-from scenarios.experiments.audit_options import check_options, check_unit
+from scenarios.experiments.audit_options import check_options, check_privacy
 from scenarios.experiments.audit_run import Audited, Heard, listen
 from scenarios.jobs.process_pool import spread
 
@@ -68,7 +68,7 @@ def audit(
         RunError: a run fails.
     """
     check_options(method, canaries, trials, scenario.seed)
-    check_unit(scenario.privacy.unit, scenario.name)
+    check_privacy(scenario.privacy.trust, scenario.privacy.unit, scenario.name)
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     people = population(scenario.data)
     plan = plan_of(scenario)

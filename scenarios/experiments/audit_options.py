@@ -26,12 +26,17 @@ def check_options(method: str, canaries: int, trials: int, seed: int) -> None:
         raise InputError(f"--trials {trials}: too many after seed {seed}: each has the next seed.")
 
 
-def check_unit(unit: str, source: str) -> None:
-    """Refuses a scenario whose records are protected, and not its clients.
+def check_privacy(trust: str, unit: str, source: str) -> None:
+    """Refuses a scenario whose records are protected, and not its clients, or whose sums are secure.
 
     Raises:
         InputError: it is one.
     """
+    if trust == "distributed":
+        raise InputError(
+            f'{source}: privacy.trust = "{trust}": an audit reads the messages of its canaries one by one, '
+            'which a secure sum shows nobody. Set privacy.trust = "central" or "local".'
+        )
     if unit != "client":
         raise InputError(
             f'{source}: privacy.unit = "{unit}": an audit has canary clients, which say nothing of single '

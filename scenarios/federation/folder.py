@@ -7,12 +7,14 @@ import shutil
 import socket
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replace_file, sweep_parts
 from fedprivacy.io.folder import check_tree
 from fedprivacy.io.regular_file import TooLarge, read_regular
 from fedprivacy.scenario import OnNodes, Scenario
+from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.statistics import Statistics
 from scenarios.federation.state import read
 
@@ -113,6 +115,27 @@ def check_data(data: Sequence[Path], nodes: int, scenario: Scenario | Statistics
     for path in data:
         if not path.is_file():
             raise InputError(f"--data {path}: no such file.")
+
+
+def needs_masks(scenario: AnyScenario | None) -> TypeGuard[Scenario]:
+    """Whether pinned nodes of a scenario sum under masks, for which they need each other's keys."""
+    return isinstance(scenario, Scenario) and scenario.privacy.trust == "distributed"
+
+
+def check_clients(nodes: int, scenario: Scenario | Statistics | None) -> None:
+    """Checks that each client has a node of its own, where nodes sum under masks.
+
+    Raises:
+        InputError: if not.
+    """
+    if not needs_masks(scenario):
+        return
+    if not nodes == scenario.population == scenario.federation.hosts:
+        raise InputError(
+            f"--nodes {nodes}: a secure sum by masks counts nodes as clients, and the scenario has "
+            f"{scenario.population} clients on {scenario.federation.hosts} hosts. Use as many nodes and "
+            "federation.hosts as clients."
+        )
 
 
 def _unusable(folder: Path, error: OSError) -> InputError:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import trustme
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from fedprivacy.errors import InputError
+from fedprivacy.io.regular_file import read_regular
+from fedprivacy.secure_sum.roster import MOST_BYTES, roster_of, roster_text
+
+ROSTER = "roster"
 DAYS = 90  # a federation for trying; a real one brings its own certificates
 
 
@@ -53,6 +59,37 @@ def make_node_key(folder: Path, name: str) -> Path:
     text = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
     public.write_bytes(text + f" {name}\n".encode())
     return public
+
+
+def make_roster(folder: Path, public_keys: Sequence[Path]) -> Path:
+    """Writes the roster of clients 0, 1, ... with these public keys; returns its path.
+
+    Args:
+        folder: Where it goes; it exists.
+        public_keys: Their .pub files, in order.
+    """
+    path = folder / ROSTER
+    path.write_text(roster_of_files(public_keys), encoding="utf-8")
+    return path
+
+
+def roster_of_files(public_keys: Sequence[Path]) -> str:
+    """The text of the roster of clients 0, 1, ... with these public keys.
+
+    Raises:
+        InputError: A file cannot be read, or holds no node key, or two hold the same one.
+    """
+    texts = []
+    for path in public_keys:
+        try:
+            texts.append(read_regular(path, MOST_BYTES).decode("utf-8", "replace"))
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}. Name the .pub file of a node's key.") from error
+        except ValueError as error:
+            raise InputError(f"{path}: {error}. Name the .pub file of a node's key.") from error
+    text = roster_text(texts)
+    roster_of(text, "roster")  # refuses equal keys
+    return text
 
 
 def _write_secret(path: Path, data: bytes) -> None:

@@ -1,7 +1,7 @@
 """A local federation: a SuperLink and SuperNodes on loopback, with all state in one folder.
 
 federation.json   address, certificates, processes; there while the federation is up, with mode 0600
-keys/             the authority's certificate, the SuperLink's, node keys (with TLS)
+keys/             the authority's certificate, the SuperLink's, node keys (with TLS); the roster (with masks)
 flower/           Flower's own home of each process
 home/             the account of all nodes: the budgets of their clients, which outlive the federation
 logs/             the output of each process
@@ -23,8 +23,17 @@ from fedprivacy.errors import FedPrivacyError, InputError, RunError
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.statistics import Statistics
 from scenarios.federation.control import Control, environment, program
-from scenarios.federation.folder import HOST, check_data, check_folder, check_port, claim, clear
-from scenarios.federation.keys import make_certificates, make_node_key
+from scenarios.federation.folder import (
+    HOST,
+    check_clients,
+    check_data,
+    check_folder,
+    check_port,
+    claim,
+    clear,
+    needs_masks,
+)
+from scenarios.federation.keys import ROSTER, make_certificates, make_node_key, make_roster
 from scenarios.federation.processes import MARK, end, start, tail
 from scenarios.federation.state import Federation, read
 from scenarios.jobs.interrupts import undisturbed
@@ -74,6 +83,7 @@ def up(
         if re.search(r"[\x00-\x1f']", str(path)):
             raise InputError(f"{path}: has a quote or a control character in its name. Choose another one.")
     check_data(data, nodes, scenario)
+    check_clients(nodes, scenario)
     check_folder(folder)
     for number in range(port, port + nodes + 1):
         check_port(number)
@@ -158,7 +168,7 @@ def _start(
 ) -> Federation:
     for name in ("keys", "logs", "flower", "home", "runs"):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
-    tls = federation.root_certificates is not None
+    tls, masks = federation.root_certificates is not None, needs_masks(scenario)
     names = [f"node-{number}" for number in range(federation.nodes)]
     if scenario is not None:
         (folder / "scenario.toml").write_text(scenario.to_toml(), encoding="utf-8")
@@ -173,9 +183,12 @@ def _start(
     command += ["--disable-runtime-dependency-installation", *(served if tls else ["--insecure"])]
     federation = _begin(folder, federation, "superlink", command)
     _wait_for_port(folder, federation, port, deadline)
-    if tls:
-        for name in names:
-            control.register(make_node_key(keys, name))
+    if tls or masks:
+        public = [make_node_key(keys, name) for name in names]
+        for key in public if tls else []:
+            control.register(key)
+        if masks:
+            make_roster(keys, public)
     say(f"starting {federation.nodes} node{'' if federation.nodes == 1 else 's'}")
     for number, name in enumerate(names):
         known = ["--root-certificates", str(keys / "ca.crt"), "--auth-supernode-private-key"]
@@ -185,19 +198,21 @@ def _start(
             "--port",
             str(port + 1 + number),
             "--node-config",
-            _node_config(folder, federation, number, data),
+            _node_config(folder, federation, number, data, masks),
         ]
         federation = _begin(folder, federation, name, [*command, *(known if tls else ["--insecure"])])
     _wait_for_nodes(folder, federation, control, deadline)
     return federation
 
 
-def _node_config(folder: Path, federation: Federation, number: int, data: Sequence[Path]) -> str:
+def _node_config(folder: Path, federation: Federation, number: int, data: Sequence[Path], masks: bool) -> str:
     """The node config of a node; paths have no quote in them (`up` refuses those)."""
     config = f"partition-id={number} num-partitions={federation.nodes} noise='{federation.noise}'"
     if federation.scenario is not None:
         # One account for all: with another number of nodes a client lives on another, and has answered.
         config += f" scenario='{federation.scenario}' home='{folder / 'home'}'"
+    if masks:
+        config += f" node-key='{folder / 'keys' / f'node-{number}'}' roster='{folder / 'keys' / ROSTER}'"
     if data:
         config += f" data='{data[number]}'"
     return config

@@ -15,6 +15,7 @@ from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.regular_file import read_regular
 from fedprivacy.io.validation import Fields
 from scenarios.federation.control import Link
+from scenarios.federation.keys import ROSTER
 from scenarios.federation.processes import Started
 
 SEEDED_WARNING = (
@@ -119,12 +120,14 @@ class Target:
         noise: "system", or "seeded" where its nodes were started so, for tests.
         pinned: Whether every node holds its plan itself, as is known here or stated by the user.
         on_this_machine: Whether it was started here, and its processes read this machine's files.
+        roster: The file of its nodes' public keys, with which the server sums under masks; None without one.
     """
 
     link: Link
     noise: str = "system"
     pinned: bool = False
     on_this_machine: bool = False
+    roster: Path | None = None
 
 
 def target_of(
@@ -132,6 +135,7 @@ def target_of(
     root_certificates: Path | None,
     folder: Path | None,
     pinned: bool = False,
+    roster: Path | None = None,
 ) -> Target:
     """The federation that a user names.
 
@@ -140,6 +144,7 @@ def target_of(
         root_certificates: `--root-certificates`, for it.
         folder: `--federation`, the folder of one that was started here; None: the usual one.
         pinned: `--pinned`, the user's statement of nodes elsewhere.
+        roster: `--roster`, the public keys of pinned nodes elsewhere.
 
     Raises:
         InputError: if the options do not go together, or there is no such federation.
@@ -148,11 +153,15 @@ def target_of(
     if superlink is not None:
         if folder is not None:
             raise InputError("--superlink and --federation: give one of them.")
-        return Target(Link.of(superlink, root_certificates), pinned=pinned)
+        if roster is not None and not pinned:
+            raise InputError("--roster: only with --pinned: nodes that follow the run do not use masks.")
+        return Target(Link.of(superlink, root_certificates), pinned=pinned, roster=roster)
     if root_certificates is not None:
         raise InputError("--root-certificates: only with --superlink ADDRESS; a folder has its own.")
     if pinned:
         raise InputError("--pinned: only with --superlink ADDRESS; of a folder's nodes it is known.")
+    if roster is not None:
+        raise InputError("--roster: only with --superlink ADDRESS; a folder has its own.")
     where = folder or FOLDER
     federation = read(where)
     if federation is None:
@@ -165,4 +174,11 @@ def target_of(
             f"the federation in {where} has ended, or part of it (see fedprivacy federation status). "
             "End it (fedprivacy federation down), and start it again."
         )
-    return Target(federation.link, federation.noise, federation.scenario is not None, on_this_machine=True)
+    pins, keys = federation.scenario is not None, where / "keys" / ROSTER
+    return Target(
+        federation.link,
+        federation.noise,
+        pins,
+        on_this_machine=True,
+        roster=keys if pins and keys.exists() else None,
+    )

@@ -64,7 +64,7 @@ def epsilons_so_far(document: Document) -> dict[str, list[float | None]]:
     at: dict[int, dict[str, float | None]] = {}
     for step in steps:
         answers = min(step, plan.answers)
-        counts = {answers: plan.population} if plan.trust == "local" else None
+        counts = {answers: plan.population} if plan.distrusts_server else None
         ledger = Ledger(plan, held=held, counts=counts)
         ledger.rounds = step
         # The least of the whole run: no round before had fewer.

@@ -113,6 +113,12 @@ def test_an_account_is_of_one_scenario(tmp_path: Path, make_scenario, on_nodes_t
         assert Account.open(tmp_path, make_scenario(same, text=on_nodes_text)).read() == {"0": [1, 0]}
 
 
+def test_dropouts_that_set_the_shares_of_noise_make_another_account(make_scenario) -> None:
+    shared = make_scenario("privacy.trust=distributed")
+    assert agreed(make_scenario("privacy.trust=distributed", "federation.dropout=0.4")) != agreed(shared)
+    assert agreed(make_scenario("privacy.trust=distributed", "federation.hosts=2")) == agreed(shared)
+
+
 def test_a_home_that_is_not_there_is_not_made(tmp_path: Path, own) -> None:
     """A disk that is not mounted would else be an account at zero."""
     with pytest.raises(Refusal, match="no such folder"):

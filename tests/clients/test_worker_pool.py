@@ -59,6 +59,12 @@ KINDS = {
     "central": (),
     "sum of local noise": (f"{LOCAL[:-1]}, noise_draw='sum'}}",),
     "local noise": (LOCAL,),
+    "distributed": (LOCAL.replace("local", "distributed"), "sampling={name='fixed', cohort=150}"),
+    "distributed, one draw": (
+        f"{LOCAL.replace('local', 'distributed')[:-1]}, noise_draw='sum'}}",
+        "sampling={name='fixed', cohort=150}",
+        "federation.chunk_size=40",
+    ),
     "each update": ("federation.observe=each",),
     "each update, local": (LOCAL, "federation.observe=each", "federation.chunk_size=40"),
     "records": (EXAMPLE, "training={batches='poisson', rate=0.5, steps=2, learning_rate=0.5}"),

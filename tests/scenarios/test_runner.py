@@ -34,6 +34,7 @@ from server.app import app as server_app
 
 REQUIRED = {"schema", "kind", "name", "seed", "path", "versions", "scenario", "rounds", "final", "privacy"}
 LOCAL = ("privacy.trust=local", "privacy.max_participations=3", "sampling={name='poisson', rate=0.6}")
+SHARED = ("privacy.trust=distributed", "server.rounds=5", "federation.dropout=0.3")
 ADAM = ("server={rounds=5, optimizer='adam', learning_rate=0.1}",)
 
 
@@ -129,7 +130,8 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize(
-    "overrides", [("server.rounds=5",), (*ADAM, "server.denoise=student-t"), (*LOCAL, "server.rounds=5")]
+    "overrides",
+    [("server.rounds=5",), (*ADAM, "server.denoise=student-t"), (*LOCAL, "server.rounds=5"), SHARED],
 )
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, Stop])
 def test_a_resumed_run_ends_with_the_same_bits(make_scenario, tmp_path: Path, overrides, fault) -> None:

@@ -18,6 +18,12 @@ def _not_from(seat: str, key: str, problem: str, remedy: str) -> Rule[AttackValu
 
 
 ATTACK_RULES: tuple[Entry[AttackValues], ...] = (
+    Rule(
+        "kind",
+        lambda v: v["kind"] != "released" and v.around["privacy.trust"] == "distributed",
+        'reads or sends single updates, and under trust "distributed" a secure sum shows nobody one',
+        'Use kind = "released", which attacks the final model, or privacy.trust = "central" or "local".',
+    ),
     _not_from("server", "attacker", 'has no effect with seat = "server"', "Remove it."),
     _not_from(
         "participant", "isolating", "only the server can isolate", 'Remove it, or set seat = "server".'

@@ -11,7 +11,7 @@ from fedprivacy.scenario.derived_values import Values
 
 
 def _noisy(v: Values) -> bool:
-    return v["privacy.trust"] in ("local", "central")
+    return v["privacy.trust"] in ("local", "central", "distributed")
 
 
 def _gives(v: Values) -> tuple[bool, bool]:

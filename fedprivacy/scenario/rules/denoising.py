@@ -7,11 +7,14 @@ from collections.abc import Callable
 from fedprivacy.io.rule_table import Entry, First, Rule
 from fedprivacy.io.toml_text import literal
 from fedprivacy.mechanisms.central import SERVER_ONLY
+from fedprivacy.mechanisms.combinations import SHARED
 from fedprivacy.scenario.derived_values import Values
 
 
 def _rule(
-    broken: Callable[[Values], bool], problem: str | Callable[[Values], str], remedy: str
+    broken: Callable[[Values], bool],
+    problem: str | Callable[[Values], str],
+    remedy: str | Callable[[Values], str],
 ) -> Rule[Values]:
     def denoised_and_broken(v: Values) -> bool:
         return v["server.denoise"] not in (None, "none") and broken(v)
@@ -40,9 +43,13 @@ DENOISING_RULES: tuple[Entry[Values], ...] = (
             'Use denoise = "none", or mechanism = "gaussian".',
         ),
         _rule(
-            lambda v: v["privacy.mechanism"] in SERVER_ONLY,
+            lambda v: v["privacy.mechanism"] in (*SERVER_ONLY, *SHARED),
             lambda v: f"knows Gaussian noise alone, not that of {literal(v['privacy.mechanism'])}",
-            'Use denoise = "none", or privacy.mechanism = "gaussian".',
+            lambda v: (
+                'Use denoise = "none".'
+                if v["privacy.trust"] == "distributed"
+                else 'Use denoise = "none", or privacy.mechanism = "gaussian".'
+            ),
         ),
     ),
 )

@@ -19,6 +19,7 @@ from fedprivacy.scenario.rules.model import MODEL_RULES
 from fedprivacy.scenario.rules.on_nodes import NODE_RULES
 from fedprivacy.scenario.rules.rounds import ROUND_RULES
 from fedprivacy.scenario.rules.server_noise import SERVER_NOISE_RULES
+from fedprivacy.scenario.rules.shares import SHARES_RULES
 
 TRAINING_RULES: tuple[Entry[Values], ...] = (
     *DATA_RULES,
@@ -27,6 +28,7 @@ TRAINING_RULES: tuple[Entry[Values], ...] = (
     *BUDGET_RULES,
     *ROUND_RULES,
     *MESSAGE_RULES,
+    *SHARES_RULES,
     *EXAMPLE_RULES,
     *DEFENCE_RULES,
     *DENOISING_RULES,

@@ -11,12 +11,11 @@ from fedprivacy.scenario import summary
 from fedprivacy.scenario.changes import Tables, lay
 from fedprivacy.scenario.kinds import HEAD, Kind
 from fedprivacy.scenario.scenario import BaseScenario
-from fedprivacy.scenario.sections import Trust
 from fedprivacy.scenario.statistics import rules
 from fedprivacy.scenario.statistics.data import Data
 from fedprivacy.scenario.statistics.facts import columns_of, number_of_clients
 from fedprivacy.scenario.statistics.queries import QUERIES, Query
-from fedprivacy.scenario.statistics.sections import KINDS, Compare, Federation, Privacy
+from fedprivacy.scenario.statistics.sections import KINDS, Compare, Federation, Privacy, Trust
 from fedprivacy.scenario.validation import Inspection, SectionReader
 
 QUERY = Kind(QUERIES, "kind", "kind of query")

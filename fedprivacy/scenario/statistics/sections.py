@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, Field
 
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.kinds import Kind
-from fedprivacy.scenario.sections import TRUSTS, Trust, no_repeats
+from fedprivacy.scenario.sections import no_repeats
 from fedprivacy.scenario.statistics import data as d
 
+Trust = Literal["none", "central", "local"]
+TRUSTS: tuple[Trust, ...] = get_args(Trust)
 Adjacency = Literal["replace-one", "add-remove", "zero-out"]
 
 

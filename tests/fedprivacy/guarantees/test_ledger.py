@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.guarantees.remote_nodes import Stated
 from fedprivacy.guarantees.statement import Guarantee, guarantees, printed
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.mechanisms.skellam import Skellam
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.cohorts import AllSampling, PoissonSampling
 
@@ -19,6 +22,17 @@ CENTRAL = Plan(
 )
 LOCAL = Plan(
     "local", "client", "replace-one", 100, 10, AllSampling(), Gaussian(1.0, 12.6), 1e-3, 10, "client"
+)
+SHARES = Plan(
+    "distributed",
+    "client",
+    "replace-one",
+    100,
+    10,
+    AllSampling(),
+    Skellam(1.0, 2.0, 300, 18, 100, 70, 5),
+    1e-3,
+    10,
 )
 EVERYBODY = np.arange(100)
 
@@ -236,3 +250,54 @@ def test_more_noise_than_accountants_take_is_claimed_as_the_most_that_they_take(
     plan = replace(LOCAL, mechanism=Gaussian(1.0, 5e6), population=1000)
     found = by_observer(played(plan, 1, np.arange(1000)))
     assert found["outsider"].epsilon <= found["server"].epsilon
+
+
+def test_shares_protect_from_each_observer_by_the_honest_ones_and_name_the_sum() -> None:
+    found = by_observer(played(SHARES, 10, missing=30))
+    spent = {name: SHARES.shares.shares_against(name) for name in found}
+    assert spent == {"server": 65, "participant": 65, "outsider": 65}
+    for guarantee in found.values():
+        assert guarantee.epsilon == pytest.approx(SHARES.spent().epsilon)
+        texts = " ".join(guarantee.assumptions)
+        assert guarantee.assumptions[0] == TrainingAssumption.IDEAL_SUM
+        assert "at least 70 clients; the observer knows the noise of at most 5 of them" in texts
+        assert TrainingAssumption.DROPOUTS_BLIND in guarantee.assumptions
+        assert TrainingAssumption.SECRET_COHORT not in guarantee.assumptions
+    assert "itself among them" in " ".join(found["participant"].assumptions)
+
+
+def test_a_participant_without_other_colluders_knows_its_own_share() -> None:
+    alone = replace(SHARES, mechanism=replace(SHARES.mechanism, colluders=0))
+    found = by_observer(played(alone, 10))
+    assert found["server"].epsilon == found["outsider"].epsilon < found["participant"].epsilon
+    one = replace(alone, mechanism=replace(alone.mechanism, min_survivors=1))
+    found = by_observer(played(one, 10))
+    assert found["participant"].epsilon is None
+    assert found["participant"].assumptions == (str(TrainingAssumption.SHARE_KNOWN),)
+    assert found["server"].epsilon is not None
+
+
+def test_shares_are_charged_for_every_request_of_the_client_that_was_requested_most() -> None:
+    ledger = Ledger(SHARES)
+    ledger.request(np.array([0, 1]))  # too few: the round releases nothing, and stays charged
+    ledger.release(np.array([0, 1]), 2)
+    ledger.request(np.array([1, 2]))
+    twice = replace(SHARES, max_participations=2).spent().epsilon
+    assert by_observer(ledger)["server"].epsilon == pytest.approx(twice)
+    assert ledger.to_json()["participations"] == {"0": 97, "1": 2, "2": 1}
+    assert ledger.to_json()["least_shares"] is None
+    assert by_observer(ledger.in_advance())["server"].epsilon == pytest.approx(SHARES.spent().epsilon)
+    reads = Ledger(SHARES, stated=Stated(reads=True))
+    assert by_observer(reads)["server"].epsilon is None
+
+
+def test_a_server_whose_own_process_adds_up_the_messages_gets_no_guarantee() -> None:
+    remote = Ledger(SHARES, held=False)
+    remote.request(EVERYBODY)
+    found = by_observer(remote)
+    assert found["server"].epsilon is None
+    assert found["server"].assumptions == (str(TrainingAssumption.SUM_AT_SERVER),)
+    assert found["outsider"].epsilon is not None
+    masked = Ledger(SHARES, held=False, stated=Stated(pinned=True, noise="system"))
+    masked.request(EVERYBODY)
+    assert by_observer(masked)["server"].epsilon is not None

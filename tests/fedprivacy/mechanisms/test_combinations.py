@@ -10,15 +10,17 @@ from fedprivacy.errors import InputError
 from fedprivacy.io.rule_table import Entry, First, Rule
 from fedprivacy.mechanisms.adaptive import AdaptiveGaussian
 from fedprivacy.mechanisms.banded import BandedGaussian
+from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.mechanisms.combinations import PURE, RULES, RULES_OF_WHOLE_PLANS, Terms, problems
 from fedprivacy.mechanisms.encoded import EncodedGaussian, EncodedStudent
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.local import LOCAL, local_class
 from fedprivacy.mechanisms.privunit import PrivUnitG
 from fedprivacy.mechanisms.pure import PureMechanism
+from fedprivacy.mechanisms.skellam import Skellam
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.batches import PoissonBatches, ShuffledBatches
-from fedprivacy.sampling.cohorts import AllSampling, SeparatedSampling
+from fedprivacy.sampling.cohorts import AllSampling, FixedSampling, PoissonSampling, SeparatedSampling
 
 APART = SeparatedSampling(2, 4)
 CENTRAL = Plan("central", "client", "replace-one", 20, 10, APART, Gaussian(1.0, 2.0), 1e-3)
@@ -29,6 +31,9 @@ BANDED = replace(CENTRAL, mechanism=BandedGaussian(1.0, 2.0, 4, 10))
 ADAPTIVE = replace(CENTRAL, mechanism=AdaptiveGaussian(1.0, 2.0, 0.5, 0.2, 5.0))
 SIGNS = replace(CENTRAL, mechanism=EncodedGaussian(1.0, 2.0, "signs", 9, 9))
 STUDENT = replace(CENTRAL, mechanism=EncodedStudent(1.0, 2.0, 9.0, "signs", 9, 9))
+SHARES = replace(
+    LOCAL_PLAN, trust="distributed", noise_draw=None, mechanism=Skellam(1.0, 2.0, 10, 18, 20, 15, 2)
+)
 OF_RECORDS = {"unit": "example", "batches": ShuffledBatches(1)}
 # A plan, what is changed in it, and the term and the words of the rule that it breaks then.
 BROKEN = [
@@ -62,7 +67,15 @@ BROKEN = [
     (RECORDS, {"batches": None}, "batches", "how batches of records are drawn"),
     (CENTRAL, {"batches": ShuffledBatches(1)}, "batches", "no other unit does"),
     (RECORDS, {"trust": "central", "noise_draw": None, "batches": PoissonBatches(3, 0.5)}, "batches", "one step"),
-    (MESSAGES, {"trust": "distributed"}, "trust", "unknown. Use one of"),
+    (MESSAGES, {"trust": "shuffled"}, "trust", "unknown. Use one of"),
+    (SHARES, {"adjacency": "add-remove"}, "adjacency", "a client that leaves takes its share of the noise along"),
+    (SHARES, OF_RECORDS, "unit", "none to gradients of records"),
+    (SHARES, {"sampler": PoissonSampling(0.5)}, "sampling", "a Poisson cohort has none"),
+    (SHARES, {"trust": "central", "max_participations": None}, "mechanism", "is noise in shares"),
+    (LOCAL_PLAN, {"trust": "distributed"}, "mechanism", "is no noise in shares"),
+    (SHARES, {"mechanism": ClipOnly(1.0)}, "mechanism", "is no noise in shares"),
+    (SHARES, {"mechanism": None}, "mechanism", 'missing: trust "distributed" needs noise in shares'),
+    (SHARES, {"sampler": FixedSampling(11)}, "min_survivors", "no round has more than 11 clients"),
     (MESSAGES, {"unit": "household"}, "unit", "unknown. Use one of"),
     (MESSAGES, {"adjacency": "bounded"}, "adjacency", "unknown. Use one of"),
     (MESSAGES, {"noise_draw": "other"}, "noise_draw", "unknown. Use one of"),

@@ -36,7 +36,7 @@ def test_it_holds_what_a_client_may_do_to_an_update_and_no_heuristic() -> None:
     assert catalogue.ClipOnly.name in HEURISTICS
     assert set(catalogue.MECHANISMS) == {
         catalogue.ClipOnly.name,
-        *registry.family("update", "local update", "gaussian variant", "central update"),
+        *registry.family("update", "local update", "gaussian variant", "central update", "shared update"),
     }
 
 

@@ -8,8 +8,10 @@ from scipy import stats
 
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.mechanisms.catalogue import ClipOnly
+from fedprivacy.mechanisms.discrete_gaussian import DiscreteGaussian
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.privunit import PrivUnitG
+from fedprivacy.mechanisms.skellam import Skellam
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.plan.mechanism_search import best, calibrated
 from fedprivacy.plan.privacy_plan import Plan
@@ -21,6 +23,17 @@ CENTRAL = Plan(
 )
 LOCAL = Plan(
     "local", "client", "replace-one", 1000, 100, AllSampling(), Gaussian(0.5, 40.0), 1e-5, 10, "client"
+)
+SHARES = Plan(
+    "distributed",
+    "client",
+    "replace-one",
+    100,
+    10,
+    AllSampling(),
+    Skellam(0.5, 2.0, 300, 18, 100, 70, 5),
+    1e-5,
+    4,
 )
 NONE = """
 name = "none"
@@ -87,7 +100,7 @@ def test_no_accountant_means_no_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    "plan", [CENTRAL, LOCAL, Plan("none", "client", "zero-out", 5, 2, FixedSampling(3), None)]
+    "plan", [CENTRAL, LOCAL, SHARES, Plan("none", "client", "zero-out", 5, 2, FixedSampling(3), None)]
 )
 def test_json_round_trip(plan: Plan) -> None:
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
@@ -106,6 +119,48 @@ def test_json_round_trip(plan: Plan) -> None:
 def test_damaged_plans_are_input_errors(change: dict) -> None:
     with pytest.raises(InputError, match="not a privacy plan"):
         Plan.from_json({**CENTRAL.to_json(), **change})
+
+
+@pytest.mark.parametrize("key", ["scale", "squared_norm", "share_variance"])
+@pytest.mark.parametrize(
+    "damage", [lambda stated: 1.001 * stated, lambda stated: -stated, str, lambda stated: None]
+)
+def test_values_that_follow_from_a_plan_are_stated_and_checked(key: str, damage) -> None:
+    stored = json.loads(json.dumps(SHARES.to_json()))
+    assert stored["mechanism"][key] == getattr(SHARES.shares, key)
+    stored["mechanism"][key] = damage(stored["mechanism"][key])
+    with pytest.raises(InputError, match="not a privacy plan"):
+        Plan.from_json(stored)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"clients": 90}, {"min_survivors": 0}, {"colluders": 70}, {"bits": 4}, {"bits": 18.5}, {"dimension": 0}],
+)
+def test_damaged_shares_are_refused(change: dict) -> None:
+    stored = json.loads(json.dumps(SHARES.to_json()))
+    stored["mechanism"] |= change
+    with pytest.raises(InputError):
+        Plan.from_json(stored)
+
+
+@pytest.mark.parametrize("kind", [Skellam, DiscreteGaussian])
+@pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
+def test_shares_are_calibrated_for_the_participations_of_a_client_without_amplification(
+    kind, adjacency
+) -> None:
+    plan = replace(SHARES, adjacency=adjacency, mechanism=kind(0.5, 0.0, 300, 18, 100, 70, 5))
+    calibrated = plan.calibrate(4.0)
+    assert calibrated.spent().epsilon <= 4.0
+    assert calibrated.spent().epsilon == pytest.approx(4.0, rel=1e-3)
+    assert calibrated.event().count == 4
+    fewer = replace(
+        calibrated, sampler=FixedSampling(80), mechanism=replace(calibrated.mechanism, clients=80)
+    )
+    assert fewer.event().event.dimension == 512  # no sampled event: a small cohort amplifies nothing
+    assert calibrated.shares.shares_against("server") == 65
+    once = replace(plan, max_participations=1).calibrate(4.0)
+    assert once.noise_multiplier < calibrated.noise_multiplier
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,19 @@ ONE_MISTAKE = {
             'be seen or sent. Set noise_draw = "client".'
         ],
     ),
+    "single updates under a secure sum": (
+        [('trust = "none"', CENTRAL.replace("central", "distributed"))],
+        [
+            f'my.toml:{line}: attacks.{name}.kind = "{kind}": reads or sends single updates, and under trust '
+            '"distributed" a secure sum shows nobody one. Use kind = "released", which attacks the final model, or '
+            'privacy.trust = "central" or "local".'
+            for line, name, kind in (
+                (27, "look", "passive"),
+                (29, "climb", "active-gradient-ascent"),
+                (32, "inside", "passive"),
+            )
+        ],
+    ),
     "a clipping norm that changes": (
         [
             ('trust = "none"', CENTRAL + "\nclipping_quantile = 0.5"),

@@ -202,7 +202,7 @@ seed = 3
     )
     assert said(text) == [
         'my.toml:20: compare.none.privacy.mechanism: has no effect with trust = "none". '
-        'Remove it, or set trust = "central" or trust = "local".',
+        'Remove it, or set trust = "central" or trust = "distributed" or trust = "local".',
         "my.toml:21: compare.none.server.round: unknown key. Did you mean rounds?",
         'my.toml:22: compare.central: trust "central" cannot run: privacy.adjacency = "add-remove": '
         'no accountant supports it together with trust "central" and sampling "fixed". '
@@ -289,7 +289,7 @@ def test_a_mistake_of_the_scenario_is_not_told_again_for_each_cell() -> None:
         (
             '"none"]',
             '"distributed"]',
-            'my.toml:20: compare.trusts[1] = "distributed": a reserved word, not available in this version.',
+            'my.toml:19: compare.distributed: trust "distributed" cannot run: sampling.name = "poisson": ',
         ),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedprivacy.errors import InputError, ScenarioError
+from fedprivacy.mechanisms.discrete_gaussian import DiscreteGaussian
+from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.scenario import Digits, Scenario
 
 GOOD = """name = "good"
@@ -108,7 +111,7 @@ ONE_MISTAKE = {
         "epsilon = 2.0\nmax_participations = 3",
         [
             'my.toml:20: privacy.max_participations: has no effect with trust = "central". '
-            'Remove it, or set trust = "local".'
+            'Remove it, or set trust = "distributed" or trust = "local".'
         ],
     ),
     "noise draw under central": (
@@ -116,7 +119,7 @@ ONE_MISTAKE = {
         'epsilon = 2.0\nnoise_draw = "client"',
         [
             'my.toml:20: privacy.noise_draw: has no effect with trust = "central". '
-            'Remove it, or set trust = "local".'
+            'Remove it, or set trust = "distributed" or trust = "local".'
         ],
     ),
     "budget under none": (
@@ -124,9 +127,9 @@ ONE_MISTAKE = {
         'trust = "none"',
         [
             'my.toml:19: privacy.epsilon: has no effect with trust = "none". '
-            'Remove it, or set trust = "central" or trust = "local".',
+            'Remove it, or set trust = "central" or trust = "distributed" or trust = "local".',
             'my.toml:20: privacy.delta: has no effect with trust = "none". '
-            'Remove it, or set trust = "central" or trust = "local".',
+            'Remove it, or set trust = "central" or trust = "distributed" or trust = "local".',
         ],
     ),
     "text for a number": (
@@ -345,12 +348,13 @@ ONE_MISTAKE = {
         'epsilon = 2.0\nmechanism = "gausian"',
         ['my.toml:20: privacy.mechanism = "gausian": unknown mechanism. Did you mean "gaussian"?'],
     ),
-    "reserved trust model": (
+    "shares of a cohort of random size": (
         'trust = "central"',
         'trust = "distributed"',
         [
-            'my.toml:17: privacy.trust = "distributed": a reserved word, not available in this version. '
-            'Use "central" or "local".'
+            'my.toml:14: sampling.name = "poisson": under trust "distributed" the shares of noise and the modulus '
+            "are made for a known number of clients, and a Poisson cohort has none; its secrecy would amplify "
+            'nothing here. Use sampling "fixed" or "all".'
         ],
     ),
     "unknown unit": (
@@ -994,3 +998,68 @@ def test_a_default_is_not_judged_in_place_of_the_key_that_was_misspelt(base_text
 def test_a_key_set_into_an_unknown_section_is_told_at_its_option(base_text: str) -> None:
     with pytest.raises(ScenarioError, match=r"^--set serve\.rounds=3: unknown key\. Did you mean server\?$"):
         Scenario.from_text(base_text, overrides=["serve.rounds=3"])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "problem"),
+    [
+        (("privacy.adjacency=add-remove",), "a client that leaves takes its share of the noise along"),
+        (("privacy.unit=example", "privacy.adjacency=zero-out"), "none to gradients of records"),
+        (("sampling.name=poisson", "sampling.rate=0.5"), "a Poisson cohort has none"),
+        (("privacy.min_survivors=13",), "no round has more than 12 clients. At most 12."),
+        (
+            ("sampling={name='fixed', cohort=5}", "privacy.min_survivors=6"),
+            "no round has more than 5 clients",
+        ),
+        (
+            ("privacy.colluders=12",),
+            "a sum may have 12 clients, and without honest ones nothing in it is private",
+        ),
+        (("privacy.colluders=5", "privacy.min_survivors=5"), "At most 4."),
+        (("federation.observe=each",), "a secure sum hides single messages"),
+        (("privacy.clipping_quantile=0.5",), 'has no effect with trust = "distributed"'),
+        (("privacy.bands=2",), 'has no effect with trust = "distributed"'),
+        (("privacy.encoding=signs",), 'has no effect with trust = "distributed"'),
+        (("privacy.mechanism=gaussian",), "unknown mechanism"),
+        (("privacy.bits=29",), "must be at least 2 and at most 28"),
+        (("server.denoise=james-stein",), "knows Gaussian noise alone"),
+    ],
+)
+def test_what_noise_in_shares_cannot_have(make_scenario, overrides: tuple[str, ...], problem: str) -> None:
+    with pytest.raises(ScenarioError, match=re.escape(problem)):
+        make_scenario("privacy.trust=distributed", *overrides)
+
+
+def test_shares_have_defaults_that_follow_the_other_keys(make_scenario) -> None:
+    privacy = make_scenario("privacy.trust=distributed").privacy
+    shown = (
+        privacy.mechanism,
+        privacy.bits,
+        privacy.min_survivors,
+        privacy.colluders,
+        privacy.max_participations,
+    )
+    assert shown == ("skellam", 18, None, 0, 3)
+    # Another trust model takes its own mechanism, and drops the keys of this one.
+    there = make_scenario("privacy.trust=distributed", "privacy.bits=20", "privacy.max_participations=2")
+    for trust in ("central", "local", "none"):
+        assert not hasattr(
+            there.from_text(there.to_toml(), overrides=[f"privacy.trust={trust}"]).privacy, "bits"
+        )
+    with pytest.raises(ScenarioError, match="unknown mechanism"):
+        make_scenario("privacy.mechanism=skellam")
+
+
+def test_shares_are_made_for_the_survivors_of_nearly_all_rounds(make_scenario) -> None:
+    def shares(*overrides: str):
+        return plan_of(make_scenario("privacy.trust=distributed", *overrides)).shares
+
+    assert (shares().clients, shares().min_survivors) == (12, 12)
+    assert shares("federation.dropout=0.3").min_survivors == 3
+    assert shares("federation.dropout=0.3", "privacy.min_survivors=9", "privacy.colluders=2").honest == 7
+    assert shares("sampling={name='fixed', cohort=5}").clients == 5
+    assert isinstance(shares("privacy.mechanism=discrete-gaussian"), DiscreteGaussian)
+    with pytest.raises(InputError, match="bits = 4: too few for 12 clients"):
+        shares("privacy.bits=4")
+    with pytest.raises(InputError, match="the modulus has room for noise down to epsilon"):
+        plan_of(make_scenario("privacy.trust=distributed", "privacy.bits=8", "privacy.epsilon=0.05"))

@@ -17,6 +17,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.population.clients import population
 from fedprivacy.records.run_record import broken_off, heard_of
 from fedprivacy.report import render
+from fedprivacy.verification.rebuild import check_survivors
 from fedprivacy.verification.verify import checked_document
 from scenarios.runner import resume, run
 
@@ -28,6 +29,7 @@ RECORDS = ("privacy.unit=example", "training={batches='poisson', steps=2, batch_
 RAGGED = ("data.partition=dirichlet", "data.alpha=1.0", "data.records=200", "privacy.delta=1e-4")
 POISSON = ("sampling={name='poisson', rate=0.5}",)
 FIXED = ("sampling={name='fixed', cohort=4}",)
+SHARED = ("privacy.trust=distributed",)
 APART = ("sampling={name='separated', cohort=3, separation=3}", "server.rounds=5")
 PATIENT = ("server.patience=1", "data.public_fraction=0.3", "server.rounds=6", "server.learning_rate=30.0")
 HONEST = {
@@ -55,6 +57,12 @@ HONEST = {
     "local, twice at most": TWICE,
     "local, twice at most, Poisson": (*TWICE, *POISSON),
     "local, separated": (*LOCAL, *APART),
+    "distributed": SHARED,
+    "distributed, epsilon": (*SHARED, "privacy.epsilon=4.0", "privacy.colluders=2", "privacy.bits=20"),
+    "distributed, discrete Gaussian": (*SHARED, "privacy.mechanism=discrete-gaussian", "privacy.adjacency=zero-out", "privacy.noise_draw=sum"),
+    "distributed, fixed": (*SHARED, *FIXED, "privacy.epsilon=4.0", "privacy.max_participations=2"),
+    "distributed, separated": (*SHARED, *APART, "privacy.epsilon=4.0"),
+    "distributed, void rounds": (*SHARED, "federation.dropout=0.3", "privacy.min_survivors=9"),
     "privunit": ("privacy={trust='local', mechanism='privunit', epsilon=8.0, clipping_norm=1.0, delta=1e-3}",),
     "auto": ("privacy={trust='local', mechanism='auto', epsilon=8.0, clipping_norm=1.0, delta=1e-3}",),
     "records, local": (*LOCAL, *RECORDS),
@@ -112,7 +120,7 @@ def test_held_out_records_of_clients_may_belong_to_them(trust: str, make_scenari
     read_again(document)
 
 
-@pytest.mark.parametrize("settings", [(), LOCAL], ids=["central", "local"])
+@pytest.mark.parametrize("settings", [(), LOCAL, SHARED], ids=["central", "local", "distributed"])
 def test_faults_of_clients_are_no_forgery(
     settings: tuple[str, ...], make_scenario, tmp_path: Path, monkeypatch
 ) -> None:
@@ -125,6 +133,18 @@ def test_faults_of_clients_are_no_forgery(
     document = run(asked, tmp_path, report=False)
     assert document["rounds"][0]["faults"] == {"raised": 1, "not_finite": 1}
     read_again(document)
+
+
+def test_an_opened_sum_of_too_few_survivors_is_refused(make_scenario, tmp_path: Path) -> None:
+    void = HONEST["distributed, void rounds"]
+    document = run(make_scenario(*void), tmp_path, report=False)
+    assert any(event.get("void") for event in document["rounds"])
+    check_survivors(document["rounds"], 9, "run.json", "Run it again.")
+    opened = [{key: value for key, value in event.items() if key != "void"} for event in document["rounds"]]
+    with pytest.raises(
+        InputError, match=r"run\.json: rounds\[\d\]: has . survivors at most; a sum of fewer than 9"
+    ):
+        check_survivors(opened, 9, "run.json", "Run it again.")
 
 
 class Fault(Exception):

@@ -46,6 +46,20 @@ def central(runs: Path, arrays: tuple) -> object:
 
 
 @pytest.fixture(scope="session")
+def distributed(runs: Path, arrays: tuple) -> object:
+    x, y, users = arrays
+    return fp.run(
+        fp.people(x, y, users=users),
+        trust="distributed",
+        rounds=3,
+        out=runs,
+        workers=1,
+        progress=False,
+        set={"sampling.name": "all"},
+    )
+
+
+@pytest.fixture(scope="session")
 def local(runs: Path, arrays: tuple) -> object:
     settings = {"sampling.name": "all"}
     x, y, users = arrays

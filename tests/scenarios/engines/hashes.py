@@ -50,6 +50,11 @@ KINDS: dict[str, tuple[str, ...]] = {
         "privacy.clipping_count_noise=5.0",
         "server.denoise='james-stein'",
     ),
+    "distributed": (
+        "privacy={trust='distributed', clipping_norm=1.0, noise_multiplier=1.0, delta=1e-4, min_survivors=150}",
+        "sampling={name='fixed', cohort=200}",
+        "federation.dropout=0.2",
+    ),
     "records": (
         f"{LOCAL}, unit='example', adjacency='add-remove'}}",
         "training={batches='poisson', rate=0.5, steps=2, learning_rate=0.5}",

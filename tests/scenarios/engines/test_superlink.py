@@ -95,6 +95,7 @@ def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:
         (["--superlink", "127.0.0.1:1"], "--superlink: only with --engine superlink"),
         (["--federation", "f"], "--federation: only with --engine superlink"),
         (["--pinned"], "--pinned: only with --engine superlink"),
+        (["--roster", "r"], "--roster: only with --engine superlink"),
     ],
 )
 def test_wrong_input_ends_with_code_2_and_writes_nothing(
@@ -367,6 +368,11 @@ CENTRAL = SCENARIO.replace("hosts = 3\nchunk_size = 16", "hosts = 2\nchunk_size 
 )
 
 
+DISTRIBUTED = CENTRAL.replace('trust = "central"', 'trust = "distributed"').replace(
+    'name = "poisson"\nrate = 0.5', 'name = "fixed"\ncohort = 200'
+)
+
+
 def at_once(folder: Path, *commands: tuple[str, ...]) -> list[subprocess.CompletedProcess[str]]:
     """Several commands side by side: on a federation each waits most of its time."""
     with ThreadPoolExecutor(4) as pool:
@@ -391,9 +397,10 @@ def left(folder: Path) -> list[str]:
 def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
     tmp_path: Path, free_ports
 ) -> None:
-    """Two nodes with keys; noise is seeded, which is said. Local, central, silos, and a run that fails there."""
+    """Two nodes with keys; noise is seeded, which is said. All kinds of trust, silos, and a run that fails there."""
     (tmp_path / "two.toml").write_text(LOCAL)
     (tmp_path / "central.toml").write_text(CENTRAL)
+    (tmp_path / "shares.toml").write_text(DISTRIBUTED)
     (tmp_path / "silos.toml").write_text(SILOS)
     folder = tmp_path / "federation"
     port = str(free_ports(3))
@@ -424,19 +431,22 @@ def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
         near = ("run", "--out", "here", "--json", "--operator")
         # Alone and first: Flower's processes read an app while another of them still installs it.
         failed = fedprivacy(*far, "two.toml", *code, cwd=tmp_path)
-        silos, central, local, local_here, central_here, silos_here = at_once(
+        silos, central, shares, local, local_here, central_here, shares_here, silos_here = at_once(
             tmp_path,
             (*far, "silos.toml"),
             (*far, "central.toml"),
+            (*far, "shares.toml"),
             (*far, "two.toml"),
             (*near, "two.toml"),
             (*near, "central.toml"),
+            (*near, "shares.toml"),
             (*near, "silos.toml"),
         )
         ends = set()
         for file, done, embedded in (
             ("two.toml", local, local_here),
             ("central.toml", central, central_here),
+            ("shares.toml", shares, shares_here),
         ):
             assert done.returncode == 0, done.stderr
             assert "SEEDED NOISE" in done.stderr
@@ -449,7 +459,7 @@ def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
                 one["accuracy"] for one in same["rounds"]
             ]
             assert (document["status"], document["ledger"]["held"]) == ("finished", False)
-        assert len(ends) == 2
+        assert len(ends) == 3
         assert silos.returncode == 0, silos.stderr
         there = json.loads(silos.stdout)
         here = json.loads(silos_here.stdout)

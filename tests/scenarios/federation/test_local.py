@@ -27,13 +27,15 @@ from clients.app import app as client_app
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.messages.protocol import TrainReply, TrainRequest, parts_of
 from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.secure_sum.roster import read_node_key, read_roster
 from scenarios.cli.federation import app
 from scenarios.engines.embedded import EmbeddedGrid
+from scenarios.engines.superlink import check_masks
 from scenarios.federation import local
 from scenarios.federation.control import check_certificate
-from scenarios.federation.keys import make_certificates, make_node_key
+from scenarios.federation.keys import make_certificates, make_node_key, make_roster
 from scenarios.federation.processes import MARK, Started, end, living, start, tail
-from scenarios.federation.state import Federation, read, target_of
+from scenarios.federation.state import Federation, Target, read, target_of
 from server.messages import request_to
 
 STATE = Federation("127.0.0.1:18000", None, 2, "system", None, "a" * 32, (Started("superlink", 999999),))
@@ -139,6 +141,32 @@ def test_what_cannot_be_started_is_said_first(tmp_path: Path, options: dict, sai
     with pytest.raises(InputError, match=said):
         local.up(folder, options.pop("nodes", 1), **options)
     assert not folder.exists()
+
+
+SHARES = ("privacy.trust=distributed", "privacy.adjacency=zero-out", "federation.hosts=12")
+
+
+@pytest.mark.parametrize(("nodes", "overrides"), [(3, ()), (12, ("federation.hosts=3",))])
+def test_nodes_that_sum_under_masks_are_one_for_each_client(
+    tmp_path: Path, make_scenario, nodes: int, overrides: tuple[str, ...]
+) -> None:
+    asked = make_scenario(*SHARES, *overrides)
+    with pytest.raises(InputError, match="counts nodes as clients, and the scenario has 12 clients"):
+        local.up(tmp_path / "f", nodes, scenario=asked)
+    assert not (tmp_path / "f").exists()
+
+
+def test_a_run_under_masks_needs_the_keys_before_it_is_submitted(tmp_path: Path, make_scenario) -> None:
+    asked, link = make_scenario(*SHARES), STATE.link
+    for target, remedy in (
+        (Target(link, pinned=True), "Give both: --pinned --roster FILE"),
+        (Target(link, pinned=True, on_this_machine=True), "federation up --nodes 12 --scenario"),
+    ):
+        with pytest.raises(InputError, match=remedy):
+            check_masks(asked, target)
+    check_masks(asked, Target(link, pinned=True, roster=tmp_path / "roster"))
+    check_masks(asked, Target(link))  # these nodes follow the run, whose sum is an ideal one
+    check_masks(make_scenario(), Target(link, pinned=True))
 
 
 def test_down_twice_and_of_nothing_is_no_error(tmp_path: Path) -> None:
@@ -286,6 +314,38 @@ def test_a_node_key_is_a_p384_pair_that_nobody_else_reads(tmp_path: Path) -> Non
     assert words.public_numbers() == private.public_key().public_numbers()
     with pytest.raises(FileExistsError):
         make_node_key(tmp_path, "node-0")
+
+
+def test_a_roster_has_the_public_keys_of_the_nodes_in_their_order(tmp_path: Path) -> None:
+    public = [make_node_key(tmp_path, f"node-{node}") for node in range(3)]
+    roster = read_roster(make_roster(tmp_path, public))
+    for node in range(3):
+        assert roster[node] == read_node_key(tmp_path / f"node-{node}").public_key()
+    done = CliRunner().invoke(app, ["roster", *map(str, public)])
+    assert (done.exit_code, done.stdout) == (0, (tmp_path / "roster").read_text())
+
+
+def test_a_roster_of_files_that_are_no_keys_or_equal_ones_is_refused(tmp_path: Path) -> None:
+    public = make_node_key(tmp_path, "node-0")
+    for files, problem in (
+        ([public, public], "line 2: clients 0 and 1 have one key"),
+        ([tmp_path / "nothing"], "nothing: No such file"),
+        ([tmp_path / "node-0"], "public key of client 0: holds no public key"),
+        ([tmp_path], "a folder, not a file"),
+    ):
+        done = CliRunner().invoke(app, ["roster", *map(str, files)])
+        assert isinstance(done.exception, InputError)
+        assert problem in str(done.exception)
+        assert done.stdout == ""
+
+
+def test_keys_of_nodes_go_with_pinned_nodes_elsewhere(tmp_path: Path) -> None:
+    roster = tmp_path / "roster"
+    with pytest.raises(InputError, match="--roster: only with --pinned"):
+        target_of("127.0.0.1:1", None, None, roster=roster)
+    with pytest.raises(InputError, match="--roster: only with --superlink"):
+        target_of(None, None, tmp_path, roster=roster)
+    assert target_of("127.0.0.1:1", None, None, True, roster).roster == roster
 
 
 # ------------------------------------------------------------------ processes
