@@ -186,6 +186,21 @@ def test_a_run_that_names_only_the_most_frequent_class_says_so(answered: Any) ->
     assert "most frequent" not in page_of(run).answer.sentence
 
 
+def test_without_noise_means_unclipped_as_in_a_comparison(answered: Any) -> None:
+    document = copy.deepcopy(answered["run-central"])
+    planned = {key: value for key, value in answered["compare"]["cells"][-1].items() if key != "seeds"}
+
+    def variant(ablation: str, mean: float) -> dict[str, Any]:
+        accuracy = {"mean": mean, "low": mean, "high": mean}
+        return {**planned, "ablation": ablation, "accuracy": accuracy, "difference": None}
+
+    variants = [variant("no-noise", 0.867), variant("no-clipping", 0.892)]
+    document["limits"] = {"folder": "limits", "limiting": None, "planned": planned, "variants": variants}
+    assert page_of(document).answer.cards[0].lines[-1].text == "Without noise: 89.2 %"
+    variants.pop()
+    assert page_of(document).answer.cards[0].lines[-1].text == "Clipping alone, no noise: 86.7 %"
+
+
 def test_of_what_is_missing_the_answer_says_so(answered: Any) -> None:
     none = {**answered["run-none"], "rounds": [], "final": {"accuracy": None, "loss": None}}
     assert page_of(none).answer.sentence == "No round was evaluated; nobody has a guarantee."
