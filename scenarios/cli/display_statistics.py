@@ -81,7 +81,7 @@ def _answers(result: StatisticsDocument) -> str:
         name = query.name if label in ("", "chosen") else f"{query.name}, {label}"
         notes = [interval] if interval else []
         few = too_few(result, query)
-        notes += [f"too few people to tell ({few})"] if few else []
+        notes += [f"too few people to tell: {few}"] if few else []
         notes += [f"{more:,} more" if more > 0 else ""]
         ended = ", ".join(filter(None, notes))
         texts.append(f"{name}: {value}{f' ({ended})' if ended else ''}")

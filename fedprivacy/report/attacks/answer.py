@@ -16,6 +16,7 @@ from fedprivacy.report.protection import Protected
 ATTACKERS = "The observers that attack here; other observers are not in question."
 COIN = "a coin is right in 50 %"
 ACCURACY = "Accuracy of the attacked models on held-out records, before the attacks."
+NO_NOISE = "No attacked run adds noise: privacy costs nothing, and protects nobody."
 
 
 def of_attacks(document: ReplayDocument, cells: Sequence[Protected]) -> Answer:
@@ -26,8 +27,9 @@ def of_attacks(document: ReplayDocument, cells: Sequence[Protected]) -> Answer:
         cells: The guarantees of the attacked runs.
     """
     exposed = _exposed(document)
+    bare = bool(cells) and all(cell.arm.trust == "none" for cell in cells)
     shown = [
-        cards.cost(_accuracies(document, exposed), ACCURACY),
+        cards.cost(_accuracies(document, exposed), f"{ACCURACY} {NO_NOISE}" if bare else ACCURACY),
         cards.protected(cells, "" if document.arms else ATTACKERS),
         cards.learned(cells, [_measured(exposed)] if exposed else []),
     ]
@@ -113,8 +115,9 @@ def _label(attack: Attack, where: str) -> str:
         return f"to tell{where and f', {where}'}; {headline.needed(attack.auc)}"
     area = _share(attack) is None
     what = "AUC of the strongest attack" if area else "of guesses about membership right"
-    sure = "" if figures.from_guessing(attack.auc) else "(95 % interval) "
-    return f"{sure}{what}{where and f', {where}'}; {'guessing gives 0.5' if area else COIN}"
+    certain = figures.from_guessing(attack.auc)  # else the interval itself stands in place of a number
+    sure, ends = ("", f"; 95 % interval {_interval(attack)}") if certain else ("(95 % interval) ", "")
+    return f"{sure}{what}{where and f', {where}'}{ends}; {'guessing gives 0.5' if area else COIN}"
 
 
 def _allowed(attack: Attack) -> str:
