@@ -13,9 +13,11 @@ import typer
 
 from fedprivacy.documents.redaction import redact
 from fedprivacy.io.escape import on_one_line
+from fedprivacy.io.waiting import waiting
 from scenarios.cli.options import RUNS, Verbose, complete_run
 from scenarios.cli.output import Json, Operator, check_operator, print_answer, print_result, show_result
 
+CHECKING = "checking that its guarantees follow from its record"
 Stored = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=complete_run)]
 Folder = Annotated[
     Path | None,
@@ -53,7 +55,8 @@ def list_runs(
 
     if csv + json_ + page > 1:
         raise InputError("--csv, --json, --page: give one of them.")
-    rows = chosen(rows_of(folder or RUNS, operator=operator), filter_ or [], sort)
+    with waiting("reading the records"):
+        rows = chosen(rows_of(folder or RUNS, operator=operator), filter_ or [], sort)
     listed = [row.to_json() for row in rows]
     if not operator and (csv or json_):
         listed = [redact(row, ["path"]) for row in listed]
@@ -82,7 +85,9 @@ def show(run: Stored, verbose: Verbose = False, json_: Json = False, operator: O
 
     check_operator(operator, json_, "--json")
     shown = partial(show_result, verbose=verbose)
-    print_result({**checked_document(run), "path": str(run)}, json_, shown, operator, written=False)
+    with waiting(CHECKING):
+        document = checked_document(run)
+    print_result({**document, "path": str(run)}, json_, shown, operator, written=False)
 
 
 def diff(
@@ -97,7 +102,9 @@ def diff(
     from scenarios.stored.differences import difference
 
     shown = partial(show_difference, verbose=verbose)
-    print_answer(difference(first, second, operator=operator), json_, shown)
+    with waiting(CHECKING):
+        document = difference(first, second, operator=operator)
+    print_answer(document, json_, shown)
 
 
 def tag(
@@ -152,5 +159,7 @@ def export(
 
     if csv == parquet:
         raise InputError("--csv, --parquet: give one of them.")
-    for path in write_tables(run, out, "csv" if csv else "parquet", operator=operator):
+    with waiting(CHECKING):
+        written = write_tables(run, out, "csv" if csv else "parquet", operator=operator)
+    for path in written:
         print(f"Wrote {on_one_line(str(path))}.")

@@ -208,6 +208,8 @@ def shown(capsys: pytest.CaptureFixture[str], *rows: dict[str, object]) -> list[
 
 ROW = {
     "run": "20261125-071943-local-vs-central-08eb58",
+    "path": "runs/20261125-071943-local-vs-central-08eb58",
+    "answer": None,
     "kind": "run",
     "status": "finished",
     "trust": "distributed",
@@ -224,7 +226,7 @@ ROW = {
 
 def test_list_states_the_terms_of_an_epsilon_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     _, name, line, legend = shown(capsys, ROW)
-    assert name == ROW["run"]
+    assert name == ROW["path"]  # which `show` takes
     assert line.split() == ["distributed", "example/replace-one", "2.001/2.001/10.37", "1.5e-06", "50.0", "%"]
     assert len(line) <= 80
     assert legend.endswith("-: no guarantee")
