@@ -106,7 +106,8 @@ def caution(base: Cell | None, at: str, costs: Sequence[Cost]) -> list[str]:
     return sentences
 
 
-UNLEARNED = "Even without noise the model is {} ({}): this measures no cost of privacy."
+NO_COST = "this measures no cost of privacy."
+UNLEARNED = f"Even without noise the model is {{}} ({{}}): {NO_COST}"
 
 
 def _difference(base: Cell, cell: Cell) -> Difference | None:
