@@ -1,6 +1,7 @@
 """The commands about stored results: list, show, diff, tag, rm, export.
 
-Heavy imports happen inside the commands, so that help is instant.
+Heavy imports happen inside the commands, so that help is instant; a command that takes long says what it
+waits for, imports included.
 """
 
 from __future__ import annotations
@@ -81,11 +82,11 @@ def list_runs(
 
 def show(run: Stored, verbose: Verbose = False, json_: Json = False, operator: Operator = False) -> None:
     """Show a stored result, once its guarantees follow again from its scenario, plan and rounds."""
-    from fedprivacy.verification.verify import checked_document
-
     check_operator(operator, json_, "--json")
     shown = partial(show_result, verbose=verbose)
     with waiting(CHECKING):
+        from fedprivacy.verification.verify import checked_document
+
         document = checked_document(run)
     print_result({**document, "path": str(run)}, json_, shown, operator, written=False)
 
@@ -99,10 +100,11 @@ def diff(
 ) -> None:
     """Compare two stored results: settings that differ, results and guarantees side by side."""
     from scenarios.cli.display_stored import show_difference
-    from scenarios.stored.differences import difference
 
     shown = partial(show_difference, verbose=verbose)
     with waiting(CHECKING):
+        from scenarios.stored.differences import difference
+
         document = difference(first, second, operator=operator)
     print_answer(document, json_, shown)
 
@@ -155,11 +157,12 @@ def export(
     Files hold public values. With --operator they are named RUN-operator-TABLE and hold all.
     """
     from fedprivacy.errors import InputError
-    from scenarios.stored.export import export as write_tables
 
     if csv == parquet:
         raise InputError("--csv, --parquet: give one of them.")
     with waiting(CHECKING):
+        from scenarios.stored.export import export as write_tables
+
         written = write_tables(run, out, "csv" if csv else "parquet", operator=operator)
     for path in written:
         print(f"Wrote {on_one_line(str(path))}.")

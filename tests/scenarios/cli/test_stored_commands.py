@@ -8,12 +8,17 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 from warm import ENVIRONMENT, warm
 
 import fedprivacy as fp
+from fedprivacy.errors import InputError
+from scenarios.cli import stored_commands
 
 
 def command(*words: object, folder: Path, text: str = "") -> subprocess.CompletedProcess[str]:
@@ -258,3 +263,28 @@ def test_figures_are_not_written_through_a_link(work: Path, tmp_path: Path) -> N
     done = command("report", "first", "--figures", "svg", folder=tmp_path)
     assert (done.returncode, "not a folder of its own" in done.stderr) == (2, True)
     assert not list((tmp_path / "mine").iterdir())
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        stored_commands.show,
+        stored_commands.list_runs,
+        partial(stored_commands.diff, second=Path("nowhere")),
+        partial(stored_commands.export, csv=True),
+    ],
+)
+def test_a_command_that_reads_records_names_its_wait(
+    monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], None]
+) -> None:
+    named = []
+
+    @contextmanager
+    def waiting(what: str) -> Iterator[None]:
+        named.append(what)
+        yield
+
+    monkeypatch.setattr(stored_commands, "waiting", waiting)
+    with pytest.raises(InputError, match="nowhere"):
+        read(Path("nowhere"))
+    assert len(named) == 1
