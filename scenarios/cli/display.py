@@ -153,9 +153,8 @@ def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
     console, comparison = Terminal(), read_whole(CompareDocument, document)
     plain = Terminal(soft_wrap=True)
     # That nothing was learned comes before the costs.
-    for line in sorted(
-        [comparison.finding, *cautions(comparison)], key=lambda line: not line.endswith(NO_COST)
-    ):
+    lines = filter(None, [comparison.finding, *cautions(comparison)])
+    for line in sorted(lines, key=lambda line: not line.endswith(NO_COST)):
         plain.print(line)
     if verbose:
         console.print(_every_cell(comparison, console.width))

@@ -13,6 +13,7 @@ from fedprivacy.report.answers import cards
 from fedprivacy.report.blocks import Answer, Entry
 from fedprivacy.report.protection import Protected
 from fedprivacy.report.statistics import answer_charts, figures
+from fedprivacy.statistics.comparison import SHARES
 
 RELEASED = 3  # queries of a card
 NAMED = 2  # trust models of the sentence
@@ -149,7 +150,7 @@ def too_few(document: StatisticsDocument, query: Query) -> str:
     number itself where the server adds the noise to a total. It is public, as the interval is.
     """
     widths = [high - low for low, high in (row.interval for row in query.rows if row.interval)]
-    if query.kind not in figures.SHARES or not widths or sample_size.tells(0.0, max(widths)):
+    if query.kind not in SHARES or not widths or sample_size.tells(0.0, max(widths)):
         return ""
     ratio = max(widths) / sample_size.GOAL
     times = ratio if document.trust == "central" else ratio**2

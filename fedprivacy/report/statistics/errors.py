@@ -14,6 +14,7 @@ from fedprivacy.report.charts.axis import at_data, percent
 from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.statistics import figures
 from fedprivacy.report.statistics.answer_charts import CHOICES
+from fedprivacy.statistics.comparison import SHARES
 
 TOGETHER = 6  # queries of a picture, as small panels; more queries have another
 LINES = 10  # the most lines that one panel can distinguish
@@ -127,7 +128,7 @@ def _panel(document: StatisticsComparison, query: Repeats) -> Lines | None:
     drawn = tuple(line for line in series if line.points)
     if not drawn:
         return None
-    share, in_points = query.kind in CHOICES, query.kind in figures.SHARES
+    share, in_points = query.kind in CHOICES, query.kind in SHARES
     x_label = "Number of clients n" if over else "epsilon (smaller is more private)"
     ticks = at_data([point.x for line in drawn for point in line.points])
     return Lines(
@@ -146,7 +147,7 @@ def _panel(document: StatisticsComparison, query: Repeats) -> Lines | None:
 def _heading(query: Repeats) -> str:
     if query.kind in CHOICES:
         return f"{query.name}: how often the best was chosen"
-    unit = ", points" if query.kind in figures.SHARES else ""
+    unit = ", points" if query.kind in SHARES else ""
     return f"{query.name}: mean {query.measure or 'error'}{unit} (lower is better)"
 
 
