@@ -17,6 +17,9 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Numbers = Annotated[tuple[Finite, ...], Field(max_length=10_000)]
 
 
+CURATOR_TRUSTED = "the curator is trusted: it sees all records, and adds the noise"
+
+
 class Coefficient(Figures):
     """One coordinate of the estimates of a cell: its mean over noise, and where the middle 95 % lie."""
 
@@ -58,6 +61,17 @@ class EstimatesCell(Part):
     present: Annotated[int | None, Checked(Positive | None, optional=True)] = None
     absent: Annotated[int | None, Checked(Count | None, optional=True)] = None
     first_absence: Annotated[str | None, IF_THERE] = None
+
+    @property
+    def against_all(self) -> tuple[Guarantee, ...]:
+        """The guarantees, with none against a curator, of whom an approach without silos states nothing."""
+        if self.trust != "central" or not self.guarantees:
+            return self.guarantees
+        if any(guarantee.observer == "server" for guarantee in self.guarantees):
+            return self.guarantees
+        bare = {"epsilon": None, "delta": None, "accountant": None, "words": None}
+        curator = {"observer": "server", "assumptions": (CURATOR_TRUSTED,), **bare}
+        return (self.guarantees[0].model_copy(update=curator), *self.guarantees)
 
 
 class Slope(Part):

@@ -18,9 +18,10 @@ AUTO = "auto"
 def finding(cells: Sequence[Cell]) -> str:
     """The accuracy that local and distributed cost against central, with intervals over paired seeds.
 
-    Where the interval of a difference covers 0, it says that no difference can be told. Where there are
-    several local mechanisms, `auto` stands for local, which was chosen without any data, or else the first
-    one named; a second sentence says what each reaches at the largest epsilon that several have.
+    Where the interval of a difference covers 0, it says that no difference can be told, and where it is
+    `Difference.vague`, that the seeds are too few. Where there are several local mechanisms, `auto` stands
+    for local, which was chosen without any data, or else the first one named; a second sentence says what
+    each reaches at the largest epsilon that several have.
 
     Of several units of privacy each is spoken of by itself at the largest epsilon, trust models compared
     within a unit unless none of its models has learned anything; then what it costs to protect clients and
@@ -184,6 +185,9 @@ def _differences(
         if gap.undecided:
             uncertain = f"a {verb[:-1]} of {amount}, {uncertain}"
             verb, amount = "makes", "no difference that can be told"
+        elif gap.vague:
+            uncertain = f"a {verb[:-1]} of {amount}, {uncertain}"
+            amount = f"an amount that {gap.seeds} seeds are too few to tell"
         against = f"{by}{percent(gap.minus)} against {percent(gap.mean)} {other}"
         repeated = "" if verb == before else f"{verb} "
         costs.append(f"{repeated}{amount} at epsilon {e:g} ({against}; {uncertain})")

@@ -19,6 +19,7 @@ CHANGES = {
     "norm-half": "privacy.clipping_norm = {clipping_norm:g}",
     "norm-double": "privacy.clipping_norm = {clipping_norm:g}",
 }
+TOGETHER = "noise-and-clipping"  # both at once, where neither is measurable apart from the other
 NEGLIGIBLE = 1.0  # percentage points: what cannot be more than this is no limit
 
 
@@ -51,6 +52,10 @@ def limiting(planned: Cell, ablations: Sequence[Cell]) -> str:
         gains.pop("no-clipping", None)
         if without_clipping is not None:
             gains["no-clipping"] = without_clipping
+        both = measured.get("no-clipping")
+        alone = {"no-noise", "no-clipping"} & _certain(gains).keys()
+        if both is not None and both.low is not None and both.low > 0 and not alone:
+            gains[TOGETHER] = both
     certain = _certain(gains)
     if certain:
         largest = max(certain, key=lambda name: certain[name].points)
@@ -88,16 +93,16 @@ def _sentence(name: str, gains: Mapping[str, Difference], planned: Cell, by_name
         planned: As of `gaps`.
         by_name: The cells of the ablations.
     """
-    gap, cell, certain = gains[name], by_name[name], _certain(gains)
-    reached = f"{percent(gap.mean)} instead of {percent(gap.minus)} ({_best_of(gains)}{gap.seeds} seeds)"
+    gap, certain = gains[name], _certain(gains)
+    instead = f"{percent(gap.mean)} instead of {percent(gap.minus)}"
+    source = f"{_best_of(gains)}{gap.seeds} seeds"
+    reached = f"{instead} ({source})"
+    if name == TOGETHER:
+        advice = _better_setting(gains, by_name) or "Neither alone was measurable; try a larger epsilon."
+        return f"Noise and clipping together cost {gap.points:.1f} points ({instead}; {source}). {advice}"
+    cell = by_name[name]
     if name == "no-noise":
-        private = {name: certain[name] for name in CHANGES if name in certain}
-        advice = "Try more clients in a cohort or a larger epsilon."
-        if private:
-            best = max(private, key=lambda name: private[name].points)
-            change, reaches = CHANGES[best].format(**by_name[best]), percent(private[best].mean)
-            chosen = _best_of([name for name in CHANGES if name in gains]).removesuffix(", ")
-            advice = f"At this epsilon {change} reaches {reaches}{chosen and f' ({chosen})'}."
+        advice = _better_setting(gains, by_name) or "Try more clients in a cohort or a larger epsilon."
         return f"Noise limits this run: without it {reached}. {advice}"
     if name == "rounds-double":
         return (
@@ -121,6 +126,17 @@ def _sentence(name: str, gains: Mapping[str, Difference], planned: Cell, by_name
         f"{planned['clipping_norm']:g} at equal epsilon {reached}. "
         f"Try privacy.clipping_norm = {cell['clipping_norm']:g}."
     )
+
+
+def _better_setting(gains: Mapping[str, Difference], by_name: Mapping[str, Cell]) -> str:
+    """The advice of the setting that gains most at equal epsilon; empty where none certainly does."""
+    private = {name: gap for name, gap in _certain(gains).items() if name in CHANGES}
+    if not private:
+        return ""
+    best = max(private, key=lambda name: private[name].points)
+    change, reaches = CHANGES[best].format(**by_name[best]), percent(private[best].mean)
+    chosen = _best_of([name for name in CHANGES if name in gains]).removesuffix(", ")
+    return f"At this epsilon {change} reaches {reaches}{chosen and f' ({chosen})'}."
 
 
 def _certain(gains: Mapping[str, Difference]) -> dict[str, Difference]:

@@ -20,6 +20,7 @@ INTERVAL = (
 )
 
 MOST_POINTS = 100.0  # two accuracies cannot differ by more
+WIDE = 10.0  # points: an interval that reaches as far to either side may still tell a difference
 MOST_SEEDS = 1000  # beyond these nobody would train
 
 
@@ -145,13 +146,25 @@ class Difference:
         return self.low is not None and self.high is not None and self.low <= 0 <= self.high
 
     @property
+    def vague(self) -> bool:
+        """Whether its interval excludes 0 and still reaches so far that nobody can tell the size."""
+        if self.low is None or self.high is None or self.undecided:
+            return False
+        return (self.high - self.low) / 2 > self._wide
+
+    @property
     def seeds_needed(self) -> int | None:
-        """The seeds that would exclude 0, scattered as these; None for one seed or no difference."""
+        """The seeds that would tell it, scattered as these; None for one seed or no difference."""
         if self.low is None or self.high is None or not self.points:
             return None
         error = (self.high - self.low) / 2 / _quantile(self.seeds) * math.sqrt(self.seeds)
-        gap, more = abs(self.points), range(self.seeds, MOST_SEEDS)
+        gap, more = min(abs(self.points), self._wide), range(self.seeds, MOST_SEEDS)
         return next((n for n in more if _quantile(n) * error < gap * math.sqrt(n)), None)
+
+    @property
+    def _wide(self) -> float:
+        """How far to either side an interval may reach to tell the size: half of it, or `WIDE`."""
+        return max(WIDE, abs(self.points) / 2)
 
     @property
     def word(self) -> str:

@@ -49,19 +49,21 @@ def page(document: AuditDocument, *, error: bool = False, command: bool = False)
     rows: list[Sequence[Value]] = [
         (
             *_figures(observer),
+            audit_power.needed(observer),
             Entry(observer.verdict.words, tone="bad" if observer.verdict.holds is False else ""),
         )
         for observer in document.observers
     ]
-    caption = f"Epsilon as it is claimed and as canaries show it; each epsilon: {epsilon_terms}."
-    table = Table(caption, (*HEAD, "verdict"), rows, numeric=frozenset({1, 2, 3, 4, 5}), stacked=True)
+    caption = f"Epsilon as it is claimed and as canaries show it; each epsilon: {epsilon_terms}. "
+    caption += audit_power.NEEDED
+    head = (*HEAD, "canaries needed", "verdict")
+    table = Table(caption, head, rows, numeric=frozenset(range(1, len(HEAD) + 1)), stacked=True)
     drawn = audit_chart.picture(document, epsilon_terms)
     refuted = [observer for observer in document.observers if observer.verdict.holds is False]
     lead = [
         Text(f"Against the {observer.observer}: {observer.verdict.words}", "status stopped")
         for observer in refuted
     ]
-    needed = audit_power.sentences(document)
     trust = next((observer.trust for observer in guarantees if observer.trust), "none")
     cells = [protection.Protected(Arm(trust), None, guarantees)]
     return Page(
@@ -69,7 +71,7 @@ def page(document: AuditDocument, *, error: bool = False, command: bool = False)
         eyebrow="Audit",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_audit(document, cells),
-        lead=[*lead, *([drawn] if drawn else []), table, *([Text(" ".join(needed))] if needed else [])],
+        lead=[*lead, *([drawn] if drawn else []), table],
         sections=[
             Section("audited", "What was audited", [Items([document.audited.words, *_how(document)])]),
             Section("guarantees", "Who is protected from whom", protection.blocks(cells, ""), folded=False),

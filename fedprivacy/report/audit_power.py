@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fedprivacy.attacks.intervals import CONFIDENCE, proportion_high
-from fedprivacy.attacks.sample_size import MOST_CANARIES, canaries_needed, rounded_up
+from fedprivacy.attacks.sample_size import MOST_CANARIES, canaries_needed
 from fedprivacy.documents.audit import AuditDocument, Bound, Observer
 from fedprivacy.guarantees import certainty
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.report import words
 
 UP_TO = f"up to {MOST_CANARIES:,}"
+NEEDED = (
+    "Canaries needed: the fewest that prove a bound above the claim, if all guesses are right; where nothing "
+    "is claimed and nothing proved, a bound above 0, if guesses stay as often right."
+)
 TOO_FEW = "too few"  # where a number would be
 _TAIL = (1 - CONFIDENCE) / 2
 
@@ -31,39 +35,38 @@ def too_few(observer: Observer) -> bool:
 
 
 def sentences(document: AuditDocument) -> list[str]:
-    """How many canaries could refute each claim, and how many would prove anything where none was proved."""
+    """How many canaries could refute each claim, in words."""
     refuting: dict[str, None] = {}
-    proving: list[str] = []
     for observer in document.observers:
         bound, claim = observer.one_run, observer.guarantee.epsilon
-        if bound is None or not bound.checks:
-            continue
-        if claim is not None:
-            few = _fewest(
-                canaries_needed(claim, bound.delta, _error(bound), share) for share, _ in _shares(bound)
-            )
-            above = f"a bound above epsilon {printed(claim)}"
+        if bound is not None and bound.checks and claim is not None:
+            few, above = _for_refuting(bound, claim), f"a bound above epsilon {printed(claim)}"
             refuting[
                 f"{words.capital(above)} takes at least {few:,} canaries, all guessed rightly."
                 if few
                 else f"No number of canaries {UP_TO} proves {above}."
             ] = None
-        if bound.epsilon == 0:
-            few, who = _for_any_bound(bound), words.observer(observer.observer)
-            proving.append(
-                f"Too few canaries to tell against {who}: where guesses stay as often right as here, about "
-                f"{rounded_up(few):,} would prove a bound."
-                if few
-                else f"Where guesses stay as often right as here, no number of canaries {UP_TO} proves a "
-                f"bound against {who}."
-            )
-    return [*refuting, *proving]
+    return list(refuting)
+
+
+def needed(observer: Observer) -> str:
+    """The number of canaries of a row, as `NEEDED` explains it."""
+    bound, claim = observer.one_run, observer.guarantee.epsilon
+    if bound is None or not bound.checks or (claim is None and bound.epsilon > 0):
+        return "—"
+    few = _for_any_bound(bound) if claim is None else _for_refuting(bound, claim)
+    return f"over {MOST_CANARIES:,}" if few is None else f"{few:,}"
 
 
 def _reach(bound: Bound, allowed: float) -> bool:
     """Whether the share of right guesses may be as large as allowed, by its interval."""
     highest = [proportion_high(guesses.right, guesses.made, _TAIL) for guesses in bound.guesses]
     return bool(highest) and min(highest) >= allowed
+
+
+def _for_refuting(bound: Bound, claim: float) -> int | None:
+    """The number of canaries that prove a bound above the claim if all guesses are right."""
+    return _fewest(canaries_needed(claim, bound.delta, _error(bound), share) for share, _ in _shares(bound))
 
 
 def _for_any_bound(bound: Bound) -> int | None:

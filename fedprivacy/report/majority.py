@@ -14,6 +14,7 @@ from fedprivacy.documents.quality import ClassAccuracy
 from fedprivacy.documents.run import RunDocument
 
 NAMING = "always naming the most frequent class"
+NOT_MEASURABLY = f"not measurably better than {NAMING}"
 Z = 1.96  # 95 %, two-sided
 
 
@@ -44,7 +45,7 @@ def verdict(classes: Sequence[ClassAccuracy] | None) -> str:
     if gained <= lost:
         return f"no better than {NAMING}"
     exceeds = gained - lost - 1 > Z * math.sqrt(gained + lost)
-    return "" if exceeds else f"not measurably better than {NAMING}"
+    return "" if exceeds else NOT_MEASURABLY
 
 
 def of_run(document: RunDocument) -> str:
@@ -53,5 +54,8 @@ def of_run(document: RunDocument) -> str:
 
 
 def of_cell(cell: Cell) -> str:
-    """The clause of `verdict` about the models of a cell."""
+    """The clause of `verdict` about the models of a cell, which holds over its seeds too."""
+    always, low = share(cell.per_class), cell.accuracy.low
+    if always is not None and low is not None and low <= always:
+        return verdict(cell.per_class) or NOT_MEASURABLY
     return verdict(cell.per_class)

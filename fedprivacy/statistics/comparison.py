@@ -14,6 +14,7 @@ from fedprivacy.records.seed_statistics import interval
 from fedprivacy.statistics.results import CHOICES
 
 SHOWN = 200  # categories of a query of which a comparison keeps every estimate
+SHARES = ("mean-of-bits", "share-by-group")  # their errors are in percentage points
 NAMED = 2  # queries that a finding names
 INTERVAL = "95 % t-interval over the repeats"
 # Fourth moment over squared variance: of the Laplace law that a server draws from, and of the normal law that
@@ -231,8 +232,10 @@ def _falls(slope_rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str
 
 def _result(query: Mapping[str, Any]) -> str:
     """A mean error; for choices the share of best ones and the loss."""
-    mean = query["error"]["mean"]
-    error = f"{mean:,.0f}" if mean >= 1000 else re.sub("e-0*", "e-", f"{mean:.3g}")
+    mean, share = query["error"]["mean"], query["kind"] in SHARES
+    shown = 100 * mean if share else mean
+    error = f"{shown:,.0f}" if shown >= 1000 else re.sub("e-0*", "e-", f"{shown:.3g}")
+    error += " points" * share
     if query["right"] is None:
         released = query["told"]
         return error if released is None or released == 1 else f"{error} ({100 * released:.3g} % released)"

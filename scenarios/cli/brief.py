@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from rich.text import Text
 
+from fedprivacy.documents.estimates import CURATOR_TRUSTED
 from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.guarantees.statement import Guarantee, printed
@@ -26,6 +27,7 @@ _WHY_NOT: dict[str, str] = {
     Assume.CLIPPED_ALONE: "clipping alone, nobody adds noise",
     Assume.SERVER_READS: "its process read the records",
     StatisticsAssumption.SERVER_SEES_TOTALS: "trusted: sees exact totals",
+    CURATOR_TRUSTED: "trusted: sees all records",
     TuningAssumption.SENT_ALL: "is sent the models of all tries",
 }
 MOST_ROWS, FEW_ROWS = 30, 10  # of a table of more than 30 rows the first 10 are printed
@@ -68,11 +70,11 @@ def cost_of(document: Mapping[str, Any]) -> str:
 
 
 def answer_of(document: Mapping[str, Any]) -> str:
-    """Returns the sentence that the page of a result opens with, without its full stop."""
+    """Returns the sentence that the page of a result opens with, as a clause."""
     from fedprivacy.report import page_of
 
     answer = page_of(document, operator=True).answer
-    return "no result" if answer is None else answer.sentence.removesuffix(".")
+    return "no result" if answer is None else as_clause(answer.sentence)
 
 
 def observer_lines(guarantees: Sequence[Guarantee]) -> dict[str, str]:

@@ -148,11 +148,13 @@ def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
     from fedprivacy.documents.comparison import CompareDocument
     from fedprivacy.documents.kinds import read_whole
     from fedprivacy.report.answers.compare import cautions
+    from fedprivacy.report.answers.cost_of_privacy import NO_COST
 
     console, comparison = Terminal(), read_whole(CompareDocument, document)
     plain = Terminal(soft_wrap=True)
-    plain.print(comparison.finding)
-    for line in cautions(comparison):
+    # That nothing was learned comes before the costs.
+    lines = filter(None, [comparison.finding, *cautions(comparison)])
+    for line in sorted(lines, key=lambda line: not line.endswith(NO_COST)):
         plain.print(line)
     if verbose:
         console.print(_every_cell(comparison, console.width))

@@ -24,7 +24,7 @@ from fedprivacy.report.attacks import (
 )
 from fedprivacy.report.blocks import Entry
 from fedprivacy.report.words import accuracy
-from scenarios.cli.brief import answer_of, cost_of, show_brief
+from scenarios.cli.brief import as_clause, cost_of, show_brief
 
 
 def show_replay(document: Mapping[str, Any], verbose: bool = False) -> None:
@@ -32,7 +32,7 @@ def show_replay(document: Mapping[str, Any], verbose: bool = False) -> None:
     result = read(document)
     assert isinstance(result, ReplayDocument)
     if not verbose:
-        parts = [answer_of(document), answer.intervals(result), *_caveats(result)]
+        parts = [as_clause(answer.sentence(result, intervals=True)), *_caveats(result)]
         show_brief(document, "; ".join(filter(None, parts)), _guarantees(result))
         return
     console, plain = Terminal(), Terminal(soft_wrap=True)

@@ -35,7 +35,7 @@ def show_estimates(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the best approach in at most six lines; `verbose`: every cell, slope and guarantee."""
     study = read_whole(EstimatesDocument, document)
     if not verbose:
-        guarantees = [guarantee for cell in study.cells for guarantee in cell.guarantees]
+        guarantees = [guarantee for cell in study.cells for guarantee in cell.against_all]
         show_brief(document, "; ".join([answer_of(document), *_notes(study)]), guarantees, _only(study))
         return
     console, plain = Terminal(), Terminal(soft_wrap=True)
@@ -62,10 +62,10 @@ def show_estimates(document: Mapping[str, Any], verbose: bool = False) -> None:
 
 
 def _only(study: EstimatesDocument) -> dict[str, str]:
-    """Returns, by observer, the approaches with a guarantee against it, where others state none."""
+    """Returns, by observer, the approaches with a guarantee against it, where others have none."""
     stating: dict[str, dict[str, None]] = {}
     for cell in study.fitted_cells:
-        for guarantee in cell.guarantees:
+        for guarantee in (each for each in cell.guarantees if each.holds):
             stating.setdefault(guarantee.observer, {})[cell.approach] = None
     every = {cell.approach for cell in study.fitted_cells}
     return {name: f"only {', '.join(those)}" for name, those in stating.items() if set(those) != every}

@@ -16,8 +16,9 @@ from fedprivacy.documents.kinds import read_whole
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.io.console import Terminal
 from fedprivacy.report.statistics.answer import published, too_few
-from fedprivacy.report.statistics.figures import cut
+from fedprivacy.report.statistics.figures import cut, unclear
 from fedprivacy.report.words import number
+from fedprivacy.statistics.comparison import SHARES
 from scenarios.cli.brief import shortened, show_brief
 from scenarios.cli.display import Event, live
 from scenarios.cli.display_matrix import Line, show_matrix
@@ -81,7 +82,7 @@ def _answers(result: StatisticsDocument) -> str:
         name = query.name if label in ("", "chosen") else f"{query.name}, {label}"
         notes = [interval] if interval else []
         few = too_few(result, query)
-        notes += [f"too few people to tell ({few})"] if few else []
+        notes += [f"too few people to tell: {few}"] if few else []
         notes += [f"{more:,} more" if more > 0 else ""]
         ended = ", ".join(filter(None, notes))
         texts.append(f"{name}: {value}{f' ({ended})' if ended else ''}")
@@ -132,8 +133,10 @@ def show_statistics_comparison(document: Mapping[str, Any], verbose: bool = Fals
         console.print(_every_cell(comparison))
     else:
         lines, rest = shortened(_errors(comparison), verbose)
-        plain.print("Mean error ± 95 % interval")
+        plain.print("Mean error ± 95 % interval; of shares in percentage points")
         show_matrix(lines, console)
+        if any(map(unclear, (query for cell in comparison.cells for query in cell.queries))):
+            plain.print("Too few repeats to tell an error whose ± exceeds half of it (compare.repeats).")
         if rest:
             plain.print(rest)
     plain.print(comparison.cost)
@@ -150,7 +153,8 @@ def _errors(comparison: StatisticsComparison) -> list[Line]:
             query = cell.query(name)
             if query is None or cell.clients != clients:
                 continue
-            figure = f"{_with_interval(query.error or Figures())}{_share_text(query.told)}"
+            error = _with_interval(query.error or Figures(), _scale(query.kind))
+            figure = f"{error}{_share_text(query.told)}"
             if cell.epsilon is None:
                 without = f"; without noise {figure}"
             else:
@@ -160,28 +164,36 @@ def _errors(comparison: StatisticsComparison) -> list[Line]:
     return lines
 
 
-def _with_interval(error: Figures) -> str:
+def _scale(kind: str) -> int:
+    """Returns what an error is multiplied by: those of shares are in percentage points."""
+    return 100 if kind in SHARES else 1
+
+
+def _with_interval(error: Figures, scale: int) -> str:
     mean, interval = error.mean, error.interval
     if mean is None:
         return _number(None)
-    ends = f" ±{number(max(abs(end - mean) for end in interval), 2)}" if interval else ""
-    return f"{number(mean, 2)}{ends}"
+    ends = f" ±{number(scale * max(abs(end - mean) for end in interval), 2)}" if interval else ""
+    return f"{number(scale * mean, 2)}{ends}"
 
 
 def _every_cell(comparison: StatisticsComparison) -> Table:
     table = Table()
     for name in ("trust,\nmechanism", "query"):
         table.add_column(name, overflow="fold")
-    for name in ("epsilon", "clients", "mean error\n95 % interval"):
+    for name in ("epsilon", "clients", "mean error\n(shares: points)\n95 % interval"):
         table.add_column(name, justify="right", no_wrap=True)
     pairs = [(cell, query) for cell in comparison.cells for query in cell.queries]
     for cell, query in pairs:
-        error = query.error or Figures()
+        error, scale = query.error or Figures(), _scale(query.kind)
+        mean, low, high = (
+            None if figure is None else scale * figure for figure in (error.mean, error.low, error.high)
+        )
         table.add_row(
             f"{cell.trust},\n{query.mechanism or 'exact'}",
             query.name,
             "none" if cell.epsilon is None else f"{cell.epsilon:g}",
             f"{cell.clients:,}",
-            f"{_number(error.mean)}{_share_text(query.told)}\n{_interval(error.low, error.high)}",
+            f"{_number(mean)}{_share_text(query.told)}\n{_interval(low, high)}",
         )
     return table

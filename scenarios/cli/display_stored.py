@@ -24,17 +24,17 @@ def show_list(document: Mapping[str, Any]) -> None:
     if not rows:
         console.print("No stored results fit.")
         return
-    console.print(_LINE.format("trust or kind", "unit/adjacency", "epsilon", "delta", "accuracy"))
+    console.print(_LINE.format("trust or kind", "unit/adjacency", "epsilon", "delta", "result"))
     for row in rows[:MOST_ROWS]:
         bounds = [row[f"epsilon_{observer}"] for observer in OBSERVERS]
         epsilons = "/".join("-" if bound is None else printed(bound) for bound in bounds)
         if row["guarantees"] != "whole":
             epsilons = row["guarantees"]
-        accuracy = "" if row["accuracy"] is None else percent(row["accuracy"])
-        result = accuracy if row["status"] == "finished" else row["status"]
+        reached = row["answer"] or "" if row["accuracy"] is None else percent(row["accuracy"])
+        result = reached if row["status"] == "finished" else row["status"]
         unit = (row["unit"] or "").replace(", ", "/")
         delta = "" if row["delta"] is None else f"{row['delta']:g}"
-        console.print(row["run"])  # never cut, so that it can be copied
+        console.print(row["path"])  # as other commands take it; never cut, so that it can be copied
         console.print(_LINE.format(row["trust"] or row["kind"], unit, epsilons, delta, result).rstrip())
         if row["tags"]:
             console.print(f"  tags: {', '.join(row['tags'])}")

@@ -1,6 +1,7 @@
 """The commands about stored results: list, show, diff, tag, rm, export.
 
-Heavy imports happen inside the commands, so that help is instant.
+Heavy imports happen inside the commands, so that help is instant; a command that takes long says what it
+waits for, imports included.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import typer
 
 from fedprivacy.documents.redaction import redact
 from fedprivacy.io.escape import on_one_line
+from fedprivacy.io.waiting import waiting
 from scenarios.cli.options import RUNS, Verbose, complete_run
 from scenarios.cli.output import Json, Operator, check_operator, print_answer, print_result, show_result
 
+CHECKING = "checking that its guarantees follow from its record"
 Stored = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=complete_run)]
 Folder = Annotated[
     Path | None,
@@ -53,7 +56,8 @@ def list_runs(
 
     if csv + json_ + page > 1:
         raise InputError("--csv, --json, --page: give one of them.")
-    rows = chosen(rows_of(folder or RUNS, operator=operator), filter_ or [], sort)
+    with waiting("reading the records"):
+        rows = chosen(rows_of(folder or RUNS, operator=operator), filter_ or [], sort)
     listed = [row.to_json() for row in rows]
     if not operator and (csv or json_):
         listed = [redact(row, ["path"]) for row in listed]
@@ -78,11 +82,13 @@ def list_runs(
 
 def show(run: Stored, verbose: Verbose = False, json_: Json = False, operator: Operator = False) -> None:
     """Show a stored result, once its guarantees follow again from its scenario, plan and rounds."""
-    from fedprivacy.verification.verify import checked_document
-
     check_operator(operator, json_, "--json")
     shown = partial(show_result, verbose=verbose)
-    print_result({**checked_document(run), "path": str(run)}, json_, shown, operator, written=False)
+    with waiting(CHECKING):
+        from fedprivacy.verification.verify import checked_document
+
+        document = checked_document(run)
+    print_result({**document, "path": str(run)}, json_, shown, operator, written=False)
 
 
 def diff(
@@ -94,10 +100,13 @@ def diff(
 ) -> None:
     """Compare two stored results: settings that differ, results and guarantees side by side."""
     from scenarios.cli.display_stored import show_difference
-    from scenarios.stored.differences import difference
 
     shown = partial(show_difference, verbose=verbose)
-    print_answer(difference(first, second, operator=operator), json_, shown)
+    with waiting(CHECKING):
+        from scenarios.stored.differences import difference
+
+        document = difference(first, second, operator=operator)
+    print_answer(document, json_, shown)
 
 
 def tag(
@@ -148,9 +157,12 @@ def export(
     Files hold public values. With --operator they are named RUN-operator-TABLE and hold all.
     """
     from fedprivacy.errors import InputError
-    from scenarios.stored.export import export as write_tables
 
     if csv == parquet:
         raise InputError("--csv, --parquet: give one of them.")
-    for path in write_tables(run, out, "csv" if csv else "parquet", operator=operator):
+    with waiting(CHECKING):
+        from scenarios.stored.export import export as write_tables
+
+        written = write_tables(run, out, "csv" if csv else "parquet", operator=operator)
+    for path in written:
         print(f"Wrote {on_one_line(str(path))}.")

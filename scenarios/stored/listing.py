@@ -50,7 +50,9 @@ class Row:
         unit: The unit of privacy and adjacency of its epsilons, as "client, replace-one".
         epsilons: Observer -> epsilon; None where nothing is guaranteed. Of results with several cells empty.
         guarantees: "whole" for the whole result, "by cell", or "not stated", as of unfinished work.
-        accuracy: Of the last round of a run; None otherwise, and where it is operator-only.
+        accuracy: Of the last round of a run, or of a choice of settings; None otherwise, and where it is
+            operator-only.
+        answer: The first answer of a statistics run, in words.
         operator: The values of `OPERATOR_COLUMNS`; None where they were not asked for.
     """
 
@@ -65,6 +67,7 @@ class Row:
     epsilons: Mapping[str, float | None]
     guarantees: str
     accuracy: float | None
+    answer: str | None
     tags: tuple[str, ...]
     operator: Mapping[str, Any] | None = None
 
@@ -83,6 +86,7 @@ class Row:
             "guarantees": self.guarantees,
             **{f"epsilon_{observer}": self.epsilons.get(observer) for observer in OBSERVERS},
             "accuracy": self.accuracy,
+            "answer": self.answer,
             "tags": list(self.tags),
             **(self.operator or {}),
         }
@@ -90,11 +94,14 @@ class Row:
 
 COLUMNS = (
     "run", "path", "name", "kind", "started", "status", "trust", "unit", "delta", "guarantees",
-    *(f"epsilon_{observer}" for observer in OBSERVERS), "accuracy", "tags",
+    *(f"epsilon_{observer}" for observer in OBSERVERS), "accuracy", "answer", "tags",
 )  # fmt: skip
 OPERATOR_COLUMNS = ("seed", "command", "error", "seconds")
 # The fields of a record that a row is made of; others may be large.
-_QUOTED = ("name", "kind", "started", "status", "scenario", "privacy", "final", "notes", "operator_only")
+_QUOTED = (
+    *("name", "kind", "started", "status", "scenario", "privacy", "final", "choice", "queries", "notes"),
+    "operator_only",
+)
 
 
 def rows_of(folder: Path, *, operator: bool = False) -> list[Row]:
@@ -139,7 +146,7 @@ def row_of(path: Path, *, operator: bool = False) -> Row:
     quoted = {key: stored[key] for key in _QUOTED if key in stored}
     document = quoted if operator else public(quoted)
     scenario = _table(document.get("scenario"))
-    privacy, final = _table(document.get("privacy")), _table(document.get("final"))
+    privacy, final = _table(document.get("privacy")), _table(document.get("final") or document.get("choice"))
     stated = [_table(each) for each in _items(privacy.get("guarantees"))]
     first = stated[0] if stated else {}
     # The trust model of a comparison is that of each cell.
@@ -158,6 +165,7 @@ def row_of(path: Path, *, operator: bool = False) -> Row:
         epsilons={str(each.get("observer")): _number(each.get("epsilon")) for each in stated},
         guarantees="whole" if stated else "by cell" if document.get("kind") in BY_CELL else "not stated",
         accuracy=_number(final.get("accuracy")),
+        answer=_answer(document) if document.get("kind") == "statistics" else None,
         tags=tags_of(path),
         operator=_operator_columns(stored) if operator else None,
     )
@@ -170,6 +178,20 @@ def _operator_columns(document: Mapping[str, Any]) -> dict[str, Any]:
     command, error = _text(document.get("command")), _text(document.get("error"))
     number = seed if isinstance(seed, int) else None
     return dict(zip(OPERATOR_COLUMNS, (number, command, error, seconds), strict=True))
+
+
+def _answer(document: Mapping[str, Any]) -> str | None:
+    """Returns the first answer with its query's name; None without a readable one."""
+    from fedprivacy.documents.answers import Query
+    from fedprivacy.report.statistics.answer import published
+
+    try:
+        query = Query.model_validate(next(iter(_items(document.get("queries"))), None))
+        label, value, _ = published(query)
+    except ValueError:
+        return None
+    name = query.name if label in ("", "chosen") else f"{query.name}, {label}"
+    return f"{name}: {value}"[:200]
 
 
 def _unfinished(path: Path) -> dict[str, Any]:

@@ -153,12 +153,27 @@ def _line(observer: str, cells: Sequence[Protected], several: bool) -> Entry:
         ends = [f"{level_word(g)} at {words.epsilon(g.epsilon)}" for g in (strictest, largest)]
         notes.append(level_word(largest) if level_word(strictest) == level_word(largest) else ", ".join(ends))
     if several:
-        under = words.listed(dict.fromkeys(arm_labels.trust(cell.arm) for cell, _ in held))
+        under = words.listed(_by_trust(held))
         bare = any(cell.arm.trust != "none" and not g.holds for cell, g in seen)
         notes.append(f"{under} only" if bare else under)
     elif len(held) < len(seen):
         notes.append("only in part: some have no guarantee")
     return Entry(text, words.capital("; ".join(notes)), certainty.level(certainty.of(largest)))
+
+
+def _by_trust(held: Sequence[tuple[Protected, Guarantee]]) -> list[str]:
+    """The trust models with a guarantee, each with its epsilons where they differ."""
+    groups: dict[str, list[Guarantee]] = {}
+    for cell, g in held:
+        groups.setdefault(arm_labels.trust(cell.arm), []).append(g)
+    ends = {name: (min(group, key=certainty.of), weakest(group)) for name, group in groups.items()}
+    texts = {
+        name: " to ".join(dict.fromkeys(words.epsilon(g.epsilon) for g in pair))
+        for name, pair in ends.items()
+    }
+    if len(set(texts.values())) == 1:
+        return list(texts)
+    return [f"{name} {text}" for name, text in texts.items()]
 
 
 def _epsilon(g: Guarantee) -> str:

@@ -76,9 +76,11 @@ def cautions(document: CompareDocument) -> list[str]:
     private, base = _private(document), _without_noise(document)
     if not private or base is None:
         return []
-    strictest = min(private)
-    at = f"epsilon {words.target(strictest)}"
-    return cost_of_privacy.caution(base, at, _costs(document, strictest))
+    sentences: list[str] = []
+    for epsilon in dict.fromkeys((min(private), max(private))):
+        at = f"epsilon {words.target(epsilon)}"
+        sentences += cost_of_privacy.caution(base, at, _costs(document, epsilon))
+    return list(dict.fromkeys(sentences))
 
 
 def _private(document: CompareDocument) -> set[float]:
@@ -92,12 +94,13 @@ def _costs(document: CompareDocument, epsilon: float) -> list[Cost]:
     if base is None:
         return []
     every = list(_best(document, epsilon).items())[:NAMED]
+    return [_cost(document, base, name, each) for name, each in every]
+
+
+def _cost(document: CompareDocument, base: Cell, name: str, best: Best) -> Cost:
     # Of a comparison that was interrupted two cells may lack different seeds.
     paired = document.status == "finished"
-    return [
-        cost_of_privacy.of_cell(base, each.cell, name, each.named(name), paired=paired)
-        for name, each in every
-    ]
+    return cost_of_privacy.of_cell(base, best.cell, name, best.named(name), paired=paired)
 
 
 def _stated(base: Cell, costs: Sequence[Cost], at: str, among: str) -> tuple[str, str, str]:
@@ -147,8 +150,14 @@ def _lines(document: CompareDocument, epsilons: Sequence[float], base: Cell | No
         if base is None or unlearned:  # of a model that has not learned there is nothing to lose
             lines.append(Entry(f"{label}: {words.listed(accuracies)}"))
             continue
-        costs = " to ".join(dict.fromkeys(cost_of_privacy.points(base, cell) for cell in cells.values()))
-        lines.append(Entry(f"{label}: {costs} points", words.listed(accuracies)))
+        costs = [_cost(document, base, name, best) for best in bests.values()]
+        text = f"{' to '.join(dict.fromkeys(cost.points for cost in costs))} points"
+        if any(cost.undecided for cost in costs):
+            each = [f"{FEW.lower()} to tell" if c.undecided else f"{c.points} points" for c in costs]
+            same = len(set(each)) == 1
+            at = [] if same else [f"{t} at {words.target(e)}" for t, e in zip(each, bests, strict=True)]
+            text = ", ".join(at) or each[0]
+        lines.append(Entry(f"{label}: {text}", words.listed(accuracies)))
     if base is not None:
         lines.append(Entry(f"Without noise: {_accuracy(base)}", words.capital(unlearned)))
     return lines

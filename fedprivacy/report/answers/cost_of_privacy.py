@@ -34,11 +34,11 @@ class Cost:
 
     @property
     def undecided(self) -> bool:
-        """Whether the seeds are too few to tell the cost: its interval covers 0 and is not narrow."""
+        """Whether the seeds are too few to tell the cost: its interval is too wide for its size."""
         gap = self.gap
         if gap is None or gap.low is None or gap.high is None:
             return False
-        return gap.undecided and max(-gap.low, gap.high) > NARROW
+        return gap.vague or (gap.undecided and max(-gap.low, gap.high) > NARROW)
 
     @property
     def interval(self) -> str:
@@ -79,7 +79,7 @@ def enough_seeds(costs: Sequence[Cost]) -> str:
 
     >>> gap = Difference(0.9, 0.4, 48.7, -8.4, 105.8, seeds=2)
     >>> enough_seeds([Cost("Local", "Local", "40.5 %", "48.7", gap, "")])
-    '2 ran, about 3 would do'
+    '2 ran, about 4 would do'
     """
     gaps = [cost.gap for cost in costs if cost.gap is not None]
     ran, needed = min(gap.seeds for gap in gaps), [gap.seeds_needed for gap in gaps]
@@ -106,7 +106,8 @@ def caution(base: Cell | None, at: str, costs: Sequence[Cost]) -> list[str]:
     return sentences
 
 
-UNLEARNED = "Even without noise the model is {} ({}): this measures no cost of privacy."
+NO_COST = "this measures no cost of privacy."
+UNLEARNED = f"Even without noise the model is {{}} ({{}}): {NO_COST}"
 
 
 def _difference(base: Cell, cell: Cell) -> Difference | None:

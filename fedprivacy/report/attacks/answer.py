@@ -14,8 +14,10 @@ from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.protection import Protected
 
 ATTACKERS = "The observers that attack here; other observers are not in question."
+NOTHING = "No attack was completed"
 COIN = "a coin is right in 50 %"
 ACCURACY = "Accuracy of the attacked models on held-out records, before the attacks."
+NO_NOISE = "No attacked run adds noise: privacy costs nothing, and protects nobody."
 
 
 def of_attacks(document: ReplayDocument, cells: Sequence[Protected]) -> Answer:
@@ -26,33 +28,35 @@ def of_attacks(document: ReplayDocument, cells: Sequence[Protected]) -> Answer:
         cells: The guarantees of the attacked runs.
     """
     exposed = _exposed(document)
+    bare = bool(cells) and all(cell.arm.trust == "none" for cell in cells)
     shown = [
-        cards.cost(_accuracies(document, exposed), ACCURACY),
+        cards.cost(_accuracies(document, exposed), f"{ACCURACY} {NO_NOISE}" if bare else ACCURACY),
         cards.protected(cells, "" if document.arms else ATTACKERS),
         cards.learned(cells, [_measured(exposed)] if exposed else []),
     ]
     if not exposed:
-        return cards.answer("No attack was completed.", "—", "right guesses", cells, shown)
+        return cards.answer(f"{NOTHING}.", "—", "right guesses", cells, shown)
+    most, (strongest, *_) = next(iter(exposed.items()))
+    return cards.answer(f"{sentence(document)}.", _value(strongest), _label(strongest, most), cells, shown)
+
+
+def sentence(document: ReplayDocument, *, intervals: bool = False) -> str:
+    """The strongest attack of the most exposed runs, and of the least exposed, without a full stop.
+
+    Args:
+        document: The attacks.
+        intervals: Whether each number has its 95 % interval behind it.
+    """
+    exposed = _exposed(document)
+    if not exposed:
+        return NOTHING
     (most, (strongest, *rest)), *others = exposed.items()
     which = f"strongest of {len(rest) + 1} attacks" if rest else "attack"
-    sentence = words.capital(f"{most} the {which} {_success(strongest)}".lstrip())
+    text = words.capital(f"{most} the {which} {_success(strongest, intervals)}".lstrip())
     if others:
         least, (weakest, *_) = others[-1]
-        sentence += f"; {least} it {_success(weakest)}"
-    else:
-        sentence += f", from {cards.brief(figures.seat(strongest.seat), 3)}; {_allowed(strongest)}"
-    return cards.answer(f"{sentence}.", _value(strongest), _label(strongest, most), cells, shown)
-
-
-def intervals(document: ReplayDocument) -> str:
-    """The 95 % intervals of the attacks in the answer's sentence, as a clause; empty where none tells."""
-    ends = list(_exposed(document).items())
-    shown = [
-        f"{_interval(strongest)}{where and f' {where}'}"
-        for where, (strongest, *_) in [*ends[:1], *ends[1:][-1:]]
-        if headline.telling(strongest.auc)
-    ]
-    return f"95 % interval {words.listed(shown)}" if shown else ""
+        return f"{text}; {least} it {_success(weakest, intervals)}"
+    return f"{text}, from {cards.brief(figures.seat(strongest.seat), 3)}; {_allowed(strongest)}"
 
 
 def _exposed(document: ReplayDocument) -> dict[str, list[Attack]]:
@@ -96,15 +100,16 @@ def _value(attack: Attack) -> str:
     return figures.share(attack.auc.value) if right is None else figures.percent(right.value)
 
 
-def _success(attack: Attack) -> str:
+def _success(attack: Attack, interval: bool = False) -> str:
     if not headline.telling(attack.auc):
         return f"has {headline.too_few(attack.auc)}"
+    ends = f" (95 % interval {_interval(attack)})" if interval else ""
     if not figures.from_guessing(attack.auc):
-        return "is not distinguishable from guessing"
+        return f"is not distinguishable from guessing{ends}"
     return (
-        f"reaches AUC {_value(attack)}"
+        f"reaches AUC {_value(attack)}{ends}"
         if _share(attack) is None
-        else f"is right in {_value(attack)} of guesses"
+        else f"is right in {_value(attack)}{ends} of guesses"
     )
 
 
@@ -113,8 +118,9 @@ def _label(attack: Attack, where: str) -> str:
         return f"to tell{where and f', {where}'}; {headline.needed(attack.auc)}"
     area = _share(attack) is None
     what = "AUC of the strongest attack" if area else "of guesses about membership right"
-    sure = "" if figures.from_guessing(attack.auc) else "(95 % interval) "
-    return f"{sure}{what}{where and f', {where}'}; {'guessing gives 0.5' if area else COIN}"
+    certain = figures.from_guessing(attack.auc)  # else the interval itself stands in place of a number
+    sure, ends = ("", f"; 95 % interval {_interval(attack)}") if certain else ("(95 % interval) ", "")
+    return f"{sure}{what}{where and f', {where}'}{ends}; {'guessing gives 0.5' if area else COIN}"
 
 
 def _allowed(attack: Attack) -> str:

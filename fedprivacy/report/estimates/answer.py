@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from fedprivacy.documents.estimates import EstimatesCell, EstimatesDocument
@@ -29,7 +30,8 @@ def of_estimates(document: EstimatesDocument, cells: Sequence[Protected]) -> Ans
     at = f"epsilon {words.target(best.epsilon)} and {best.records:,} records"
     value = words.number(_excess(best), 3)
     lines = [
-        Entry(f"{cards.brief(cell.approach)}: {words.number(_excess(cell), 3)}") for cell in ranked[:SHOWN]
+        Entry(f"{cards.brief(cell.approach)}: {words.number(_excess(cell), 3)}", _above(document, cell))
+        for cell in ranked[:SHOWN]
     ]
     more = len(ranked) - SHOWN
     note = f"Mean excess of the objective over its exact minimum, at {at}"
@@ -44,8 +46,17 @@ def of_estimates(document: EstimatesDocument, cells: Sequence[Protected]) -> Ans
     if len(ranked) > 1 and _excess(best) > 0:
         ratio = words.number(_excess(worst) / _excess(best), 2)
         sentence += f"; {cards.brief(worst.approach)} loses {ratio} times that"
-    label = f"mean excess of the objective, by {name}, at {at}"
+    above = _above(document, best)
+    label = f"mean excess of the objective{above and f', {above}'}, by {name}, at {at}"
     return cards.answer(f"{sentence}.", value, label, cells, [cards.cost(lines, note), *rest])
+
+
+def _above(document: EstimatesDocument, cell: EstimatesCell) -> str:
+    """By which share the loss exceeds the least possible one; empty where that is not known."""
+    least = next((entry.value for entry in document.exact if entry.records == cell.records), None)
+    if not isinstance(least, int | float) or not 0 < least < math.inf:
+        return ""
+    return f"{words.number(100 * _excess(cell) / least, 2)} % more loss than the least possible"
 
 
 def _ranked(document: EstimatesDocument) -> list[EstimatesCell]:

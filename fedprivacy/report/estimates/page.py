@@ -142,7 +142,7 @@ def _panel(
 
 def _protected(document: EstimatesDocument) -> list[protection.Protected]:
     return [
-        protection.Protected(Arm(cell.trust, cell.approach, place), cell.epsilon, cell.guarantees)
+        protection.Protected(Arm(cell.trust, cell.approach, place), cell.epsilon, cell.against_all)
         for place, name in enumerate(document.approaches)
         for cell in document.fitted_cells
         if cell.approach == name and cell.records == document.sizes[-1]

@@ -6,17 +6,18 @@ import math
 from collections.abc import Sequence
 
 from fedprivacy.attacks import sample_size
-from fedprivacy.documents.answers import Query, Repeats, StatisticsCell
+from fedprivacy.documents.answers import Query, Repeats
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.report import words
 from fedprivacy.report.answers import cards
 from fedprivacy.report.blocks import Answer, Entry
 from fedprivacy.report.protection import Protected
 from fedprivacy.report.statistics import answer_charts, figures
+from fedprivacy.statistics.comparison import SHARES
 
 RELEASED = 3  # queries of a card
 NAMED = 2  # trust models of the sentence
-FEW = "Too few people"
+FEW, FEW_REPEATS = "Too few people", "Too few repeats"
 
 
 def of_run(document: StatisticsDocument, cells: Sequence[Protected]) -> Answer:
@@ -69,31 +70,33 @@ def of_comparison(document: StatisticsComparison, cells: Sequence[Protected]) ->
     by_end = {epsilon: _errors(document, query.name, epsilon) for epsilon in ends}
     lines = []
     for trust in dict.fromkeys(trust for errors in by_end.values() for trust in errors):
-        each = (
-            f"{figures.error(errors[trust])} at epsilon {words.target(epsilon)}"
-            for epsilon, errors in by_end.items()
-            if trust in errors
-        )
-        lines.append(Entry(f"{words.trust(trust)}: error {words.listed(each)}"))
+        known = {epsilon: errors[trust] for epsilon, errors in by_end.items() if trust in errors}
+        each = (f"{_error(best)} at epsilon {words.target(epsilon)}" for epsilon, best in known.items())
+        few = f"{FEW_REPEATS} to tell" if any(map(figures.unclear, known.values())) else ""
+        lines.append(Entry(f"{words.trust(trust)}: error {words.listed(each)}", few))
     name, strictest = cards.brief(query.name), next((e for e in ends if by_end[e]), ends[0])
     measure = query.measure or "error"
     size = f", with {document.sizes[-1]:,} clients" if len(document.sizes) > 1 else ""
     shown = [cards.cost(lines, f"Mean {measure} of {name}{size}."), *rest]
-    errors = dict(list(by_end[strictest].items())[:NAMED])
+    errors = by_end[strictest]
+    # The trust model of the scenario is the headline, not the mildest one.
+    requested = document.setting("privacy", "trust")
+    errors = dict(sorted(errors.items(), key=lambda named: named[0] != requested)[:NAMED])
     if not errors:
         return cards.answer("No cell with privacy has a result.", "—", "no error", cells, shown)
-    shares = words.listed(
-        f"{figures.error(error)} under {words.trust(trust)}" for trust, error in errors.items()
-    )
-    trust, least = next(iter(errors.items()))
+    shares = words.listed(f"{_error(best)} under {words.trust(trust)}" for trust, best in errors.items())
+    trust, first = next(iter(errors.items()))
     at = f"epsilon {words.target(strictest)}"
-    sentence = f"At {at} the mean error of {name} is {shares}."
     label = f"mean error of {name} at {at}, under {words.trust(trust)}"
-    return cards.answer(sentence, figures.error(least), label, cells, shown)
+    if figures.unclear(first):
+        sentence = f"{FEW_REPEATS} to tell the mean error of {name} at {at} under {words.trust(trust)}."
+        return cards.answer(sentence, FEW_REPEATS, f"to tell the {label}", cells, shown)
+    sentence = f"At {at} the mean error of {name} is {shares}."
+    return cards.answer(sentence, _error(first), label, cells, shown)
 
 
-def _errors(document: StatisticsComparison, name: str, epsilon: float | None) -> dict[str, float]:
-    """The least error of a query under each trust model, for most clients; the smallest first.
+def _errors(document: StatisticsComparison, name: str, epsilon: float | None) -> dict[str, Repeats]:
+    """The result of least error under each trust model, for most clients; the smallest first.
 
     Args:
         document: The comparison.
@@ -101,19 +104,26 @@ def _errors(document: StatisticsComparison, name: str, epsilon: float | None) ->
         epsilon: The budget; None for any.
     """
     most = document.sizes[-1] if document.sizes else None
-    errors: dict[str, float] = {}
+    errors: dict[str, Repeats] = {}
     for cell in document.cells:
-        error = _mean(cell, name)
+        result: Repeats | None = cell.query(name)
         private = cell.epsilon is not None and epsilon in (None, cell.epsilon)
-        if error is None or not private or cell.clients not in (None, most):
+        if result is None or _mean(result) is None or not private or cell.clients not in (None, most):
             continue
-        errors[cell.trust] = min(error, errors.get(cell.trust, error))
-    return dict(sorted(errors.items(), key=lambda named: named[1]))
+        errors[cell.trust] = min(result, errors.get(cell.trust, result), key=_size)
+    return dict(sorted(errors.items(), key=lambda named: _size(named[1])))
 
 
-def _mean(cell: StatisticsCell, name: str) -> float | None:
-    result: Repeats | None = cell.query(name)
+def _mean(result: Repeats | None) -> float | None:
     return result.error.mean if result is not None and result.error is not None else None
+
+
+def _size(result: Repeats) -> float:
+    return _mean(result) or 0.0
+
+
+def _error(result: Repeats) -> str:
+    return figures.error(_mean(result), result.kind)
 
 
 def published(query: Query) -> tuple[str, str, str]:
@@ -140,7 +150,7 @@ def too_few(document: StatisticsDocument, query: Query) -> str:
     number itself where the server adds the noise to a total. It is public, as the interval is.
     """
     widths = [high - low for low, high in (row.interval for row in query.rows if row.interval)]
-    if query.kind not in figures.SHARES or not widths or sample_size.tells(0.0, max(widths)):
+    if query.kind not in SHARES or not widths or sample_size.tells(0.0, max(widths)):
         return ""
     ratio = max(widths) / sample_size.GOAL
     times = ratio if document.trust == "central" else ratio**2

@@ -14,6 +14,7 @@ from fedprivacy.report.charts.axis import at_data, percent
 from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.statistics import figures
 from fedprivacy.report.statistics.answer_charts import CHOICES
+from fedprivacy.statistics.comparison import SHARES
 
 TOGETHER = 6  # queries of a picture, as small panels; more queries have another
 LINES = 10  # the most lines that one panel can distinguish
@@ -94,14 +95,12 @@ def _drawable(document: StatisticsComparison, query: Repeats) -> bool:
     return panel is not None and any(len(line.points) > 1 for line in panel.series)
 
 
-def _figure(document: StatisticsComparison, query: Repeats | None) -> tuple[float | None, bool]:
+def _figure(query: Repeats | None) -> tuple[float | None, bool]:
     """The drawn figure of a query in a cell, and whether it is a share of the repeats."""
     if query is None:
         return None, False
     if query.kind in CHOICES:
         return query.right, True
-    if _over_clients(document):
-        return query.rmse, False
     return (query.error.mean if query.error else None), False
 
 
@@ -116,28 +115,28 @@ def _panel(document: StatisticsComparison, query: Repeats) -> Lines | None:
     rest = iter(free * LINES)
     for arm in arms:
         if not over:
-            points = [_point(document, cell, query.name, cell.epsilon) for cell in document.of(arm)]
+            points = [_point(cell, query.name, cell.epsilon) for cell in document.of(arm)]
             series.append(Series(looks_of_arms[arm], arm_labels.arm(arm), tuple(p for p in points if p)))
             continue
         for epsilon in epsilons:
             look = looks_of_arms[arm] if epsilon == epsilons[0] else next(rest)
             cells = document.of(arm, epsilon=epsilon)
-            points = [_point(document, cell, query.name, cell.clients) for cell in cells]
+            points = [_point(cell, query.name, cell.clients) for cell in cells]
             label = f"{arm_labels.arm(arm)}, epsilon {words.target(epsilon)}"
             label += _fitted(document, arm, query, epsilon)
             series.append(Series(look, label, tuple(p for p in points if p)))
     drawn = tuple(line for line in series if line.points)
     if not drawn:
         return None
-    share = query.kind in CHOICES
+    share, in_points = query.kind in CHOICES, query.kind in SHARES
     x_label = "Number of clients n" if over else "epsilon (smaller is more private)"
     ticks = at_data([point.x for line in drawn for point in line.points])
     return Lines(
         Axis(x_label, log=True, ticks=ticks, phrase="at {} clients" if over else "at epsilon {}"),
         Axis(
-            _heading(query, over=over),
-            figures.percent if share else figures.error,
-            tick_text=percent if share else words.number,
+            _heading(query),
+            figures.percent if share else lambda error: figures.error(error, query.kind),
+            tick_text=percent if share else lambda error: words.number(100 * error if in_points else error),
             log=not share,
             limits=(0.0, 1.0) if share else None,
         ),
@@ -145,11 +144,11 @@ def _panel(document: StatisticsComparison, query: Repeats) -> Lines | None:
     )
 
 
-def _heading(query: Repeats, *, over: bool) -> str:
+def _heading(query: Repeats) -> str:
     if query.kind in CHOICES:
         return f"{query.name}: how often the best was chosen"
-    what = query.measure or "error"
-    return f"{query.name}: {'root mean square of the ' if over else ''}{what} (lower is better)"
+    unit = ", points" if query.kind in SHARES else ""
+    return f"{query.name}: mean {query.measure or 'error'}{unit} (lower is better)"
 
 
 def _fitted(document: StatisticsComparison, arm: Arm, query: Repeats, epsilon: float) -> str:
@@ -160,13 +159,13 @@ def _fitted(document: StatisticsComparison, arm: Arm, query: Repeats, epsilon: f
     return ""
 
 
-def _point(document: StatisticsComparison, cell: StatisticsCell, name: str, x: float | None) -> Point | None:
+def _point(cell: StatisticsCell, name: str, x: float | None) -> Point | None:
     """The drawn point of a cell; an error of 0 has no place on a logarithmic axis."""
     query = cell.query(name)
-    figure, share = _figure(document, query)
+    figure, share = _figure(query)
     if query is None or figure is None or x is None or not 0 <= figure < HUGE or (figure == 0 and not share):
         return None
-    bars = query.error.interval if query.error and not share and not _over_clients(document) else None
+    bars = query.error.interval if query.error and not share else None
     return Point(x, min(figure, 1.0) if share else figure, bars)
 
 
@@ -254,10 +253,10 @@ def _row(cell: StatisticsCell, query: Repeats) -> Sequence[Value]:
         words.target(cell.epsilon),
         "—" if cell.clients is None else f"{cell.clients:,}",
         "—" if cell.repeats is None else f"{cell.repeats:,}",
-        figures.error(query.error.mean if query.error else None)
+        figures.error(query.error.mean if query.error else None, query.kind)
         + (f"\n({figures.percent(query.told)} released)" if _some_untold(query) else ""),
-        "—" if ends is None else f"{figures.error(ends[0])} to {figures.error(ends[1])}",
-        figures.error(query.rmse),
+        "—" if ends is None else " to ".join(figures.error(end, query.kind) for end in ends),
+        figures.error(query.rmse, query.kind),
         figures.percent(query.covered),
     )
 

@@ -9,10 +9,10 @@ from typing import Any
 from fedprivacy.documents.answers import Bound, Query, Repeats, Row
 from fedprivacy.mechanisms.categories import ORACLES
 from fedprivacy.report import arm_labels, page_end, words
+from fedprivacy.statistics.comparison import SHARES
 
 SIMULATION_ONLY = "simulation only"
 UNKNOWN = "cannot be told"
-SHARES = ("mean-of-bits", "share-by-group")
 KINDS_OF_QUERY = {
     "mean-of-bits": "the share of the clients that say yes",
     "count": "how many clients say yes",
@@ -88,9 +88,22 @@ def estimate(kind: str, row: Row) -> str:
     return UNKNOWN if row.estimate is None else value(kind, row.estimate)
 
 
-def error(number: float | None) -> str:
-    """An error in three digits."""
-    return words.number(number, 3)
+def error(number: float | None, kind: str = "") -> str:
+    """An error in three digits, that of a share in percentage points.
+
+    >>> error(0.00371), error(0.00371, "mean-of-bits")
+    ('0.00371', '0.371 points')
+    """
+    if number is None or kind not in SHARES:
+        return words.number(number, 3)
+    return f"{words.number(100 * number, 3)} points"
+
+
+def unclear(query: Repeats | None) -> bool:
+    """Whether the repeats are too few to tell the mean error: its interval reaches half of it, or more."""
+    ends = query.error.interval if query is not None and query.error is not None else None
+    mean = query.error.mean if query is not None and query.error is not None else None
+    return ends is not None and mean is not None and (ends[1] - ends[0]) / 2 > mean / 2
 
 
 def percent(share: float | None) -> str:

@@ -72,6 +72,25 @@ def test_no_limit_is_named_within_the_noise_of_the_seeds() -> None:
     assert limiting(cell(0.8), ablations).startswith("No single limit was measurable with 5 seeds")
 
 
+@pytest.mark.parametrize(
+    ("more", "advice"),
+    [
+        ({}, "Neither alone was measurable; try a larger epsilon."),
+        ({"cohort_double": 0.82}, "At this epsilon twice the sampling.rate reaches 82.0 % (best of 4)."),
+    ],
+)
+def test_noise_and_clipping_cost_together_where_neither_is_measurable_alone(
+    more: dict[str, float], advice: str
+) -> None:
+    ablations = every(no_clipping=0.84, **more)
+    ablations[0] = cell(0.82, "no-noise", -20.0)  # unclear against the plan, and against unclipped training
+    sentence = limiting(cell(0.8), ablations)
+    assert sentence == (
+        f"Noise and clipping together cost 4.0 points (84.0 % instead of 80.0 %; best of 7, 5 seeds). {advice}"
+    )
+    assert len(sentence.split()) <= 30
+
+
 def test_the_more_ablations_the_wider_their_intervals() -> None:
     one = gaps(cell(0.8), [cell(0.82, "no-noise", 5.0)])["no-noise"]
     many = gaps(cell(0.8), [cell(0.82, "no-noise", 5.0), *every()[1:]])["no-noise"]

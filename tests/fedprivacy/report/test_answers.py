@@ -15,12 +15,15 @@ from pages import Page, poisoned, worded
 from fedprivacy import report
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
+from fedprivacy.documents.estimates import CURATOR_TRUSTED, EstimatesDocument
 from fedprivacy.guarantees import certainty
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import PAGES, page_of, words
 from fedprivacy.report.answers import cards
 from fedprivacy.report.answers.compare import cautions
+from fedprivacy.report.attacks.answer import NO_NOISE
 from fedprivacy.report.blocks import ANSWER_WORDS
+from fedprivacy.report.estimates.page import _protected
 from fedprivacy.report.protection import Protected
 
 QUESTIONS = [cards.COST, cards.WHO, cards.LEARNED]
@@ -138,8 +141,23 @@ def test_too_few_seeds_are_the_headline_and_not_the_points(answered: Any) -> Non
     )
     document = CompareDocument.model_validate(one)
     assert cautions(document) == [
-        "Too few seeds to tell what Local costs at epsilon 1: 2 ran, about 11 would do."
+        "Too few seeds to tell what Local costs at epsilon 1: 2 ran, about 34 would do."
     ]
+
+
+def test_a_cost_that_is_known_by_its_sign_alone_is_no_headline_at_either_end(answered: Any) -> None:
+    document = steady(answered["compare"])
+    for cell in document["cells"]:
+        if cell["trust"] == "local":
+            cell["accuracies"] = [0.3 + 0.04, 0.3 - 0.04]  # a cost of 60 points, 9 to 111
+            cell["accuracy"] = {"mean": 0.3, "low": 0.0, "high": 0.8}
+    text = "Too few seeds to tell what Local costs at epsilon {}: 2 ran, about 3 would do."
+    beaten = "At epsilon {} Local is not measurably better than always naming the most frequent class."
+    shown = cautions(CompareDocument.model_validate(document))
+    assert shown == [each.format(e) for e in (1, 8) for each in (beaten, text)]
+    answer = page_of(document).answer
+    assert answer.value == "10.0 points"
+    assert answer.cards[0].lines[1].text == "Local: too few seeds to tell"
 
 
 def test_cells_of_a_comparison_that_broke_off_are_no_pairs(answered: Any) -> None:
@@ -186,6 +204,46 @@ def test_a_run_that_names_only_the_most_frequent_class_says_so(answered: Any) ->
     assert "most frequent" not in page_of(run).answer.sentence
 
 
+def test_without_noise_means_unclipped_as_in_a_comparison(answered: Any) -> None:
+    document = copy.deepcopy(answered["run-central"])
+    planned = {key: value for key, value in answered["compare"]["cells"][-1].items() if key != "seeds"}
+
+    def variant(ablation: str, mean: float) -> dict[str, Any]:
+        accuracy = {"mean": mean, "low": mean, "high": mean}
+        return {**planned, "ablation": ablation, "accuracy": accuracy, "difference": None}
+
+    variants = [variant("no-noise", 0.867), variant("no-clipping", 0.892)]
+    document["limits"] = {"folder": "limits", "limiting": None, "planned": planned, "variants": variants}
+    assert page_of(document).answer.cards[0].lines[-1].text == "Without noise: 89.2 %"
+    variants.pop()
+    assert page_of(document).answer.cards[0].lines[-1].text == "Clipping alone, no noise: 86.7 %"
+
+
+def test_attacks_on_runs_without_noise_say_that_privacy_costs_nothing(answered: Any) -> None:
+    for name, bare in [("replay-bare", True), ("replay-private", False)]:
+        assert (NO_NOISE in page_of(answered[name]).answer.cards[0].note) == bare
+
+
+def test_a_curator_sees_everything_beside_silos_with_noise(answered: Any) -> None:
+    document = copy.deepcopy(answered["erm"])
+    cell = copy.deepcopy(document["cells"][0])
+    assert cell["trust"] == "central"
+    for guarantee in cell["guarantees"]:
+        guarantee.update(observer="server", trust="local")
+    document["cells"].append({**cell, "approach": "silos", "trust": "local"})
+    answer = page_of(document).answer
+    assert answer.cards[1].lines[0].text.startswith("From the server: epsilon")
+    assert answer.cards[1].lines[0].note.endswith("Local only")
+    assert answer.cards[2].lines[-1].text == "Possibly everything"
+    [server] = [g for g in page_cells(document)[0].guarantees if g.observer == "server"]
+    assert server.assumptions == (CURATOR_TRUSTED,)
+    assert "% more loss than the least possible" in answer.cards[0].lines[0].note
+
+
+def page_cells(document: dict[str, Any]) -> list[Protected]:
+    return _protected(EstimatesDocument.model_validate(document))
+
+
 def test_of_what_is_missing_the_answer_says_so(answered: Any) -> None:
     none = {**answered["run-none"], "rounds": [], "final": {"accuracy": None, "loss": None}}
     assert page_of(none).answer.sentence == "No round was evaluated; nobody has a guarantee."
@@ -219,7 +277,7 @@ def test_a_line_is_as_weak_as_its_weakest_guarantee_and_never_green_for_epsilon_
     mixed = [Protected(arm, target, [held("outsider", epsilon)]) for arm, target, epsilon in targets]
     [line] = cards.protected(mixed).lines
     assert line.text == "From outsiders: epsilon\u00a00.028 to 8"
-    assert line.note == "Strong at 0.028, rules out little at 8; Central and Local"
+    assert line.note == "Strong at 0.028, rules out little at 8; Central 1 to 8 and Local 0.028"
     bare = [Protected(Arm("none"), None, [held("server", None)])]
     assert [line.tone for line in cards.protected(bare).lines] == ["none"]
     assert cards.learned(bare).lines[0].text == "Possibly everything"

@@ -285,12 +285,12 @@ def test_the_brief_of_attacks_has_the_intervals_of_its_figures(
 ) -> None:
     show_replay(plain["local"])
     brief = capsys.readouterr().out.splitlines()[0].replace("\N{NO-BREAK SPACE}", " ")
-    [first, last] = re.findall(
-        r"([0-9.]+ to [0-9.]+ %|[0-9.]+ to [0-9.]+) (without privacy|at epsilon)", brief
-    )
-    assert (first[1], last[1]) == ("without privacy", "at epsilon")
+    before, after = brief.split("; at epsilon ")
     strongest = attack(plain["local"], "raising", None)["balanced_accuracy"]
-    assert first[0] == f"{100 * strongest['low']:.1f} to {100 * strongest['high']:.1f} %"
+    ends = f"{100 * strongest['low']:.1f} to {100 * strongest['high']:.1f} %"
+    assert f"{100 * strongest['value']:.1f} % (95 % interval {ends}) of guesses" in before
+    assert re.search(r"\(95 % interval [0-9.]+ to [0-9.]+( %)?\)", after)
+    assert ": without privacy the strongest of" in before  # no capital after a colon
 
 
 # --- several seeds

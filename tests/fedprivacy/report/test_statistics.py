@@ -11,11 +11,12 @@ from typing import Any
 
 import matplotlib as mpl
 import pytest
-from pages import HOSTILE, Page, check_charts, check_whole, poisoned, safe, worded
+from pages import HOSTILE, Page, charts_of, check_charts, check_whole, poisoned, safe, worded
 from shown import LOOKS, OPPOSITE, PRINT, check_shown
 
 from fedprivacy import report
 from fedprivacy.errors import InputError
+from fedprivacy.report import page_of
 from fedprivacy.report.statistics import answer_charts, errors, figures
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.comparison import SHOWN
@@ -212,6 +213,27 @@ def test_the_answer_stands_before_the_picture_the_finding_and_the_guarantees(doc
     html = worded(documents["falling"]).html
     places = ('id="answer"', 'class="picture"', 'class="finding"', '<section id="guarantees"')
     assert sorted(places, key=html.index) == list(places)
+
+
+def test_the_headline_is_the_scenarios_trust_model_in_points_by_the_measure_of_the_chart(documents) -> None:
+    document = copy.deepcopy(documents["falling"])
+    document["scenario"]["privacy"]["trust"] = "local"
+    most = max(cell["clients"] for cell in document["cells"])
+    for cell in document["cells"]:
+        mean = {"local": 0.121, "central": 0.00371}.get(cell["trust"], 0.0)
+        ends = {"low": 0.9 * mean, "high": 1.1 * mean}
+        cell["queries"][0].update(kind="mean-of-bits", measure="absolute error", error={"mean": mean, **ends})
+    page = page_of(document)
+    assert page.answer.value == "12.1 points"
+    assert "12.1 points under Local and 0.371 points under Central" in page.answer.sentence
+    assert "mean absolute error" in page.answer.cards[0].note.lower()
+    assert "mean absolute error, points" in charts_of(document)[0].panels[0].heading
+    for cell in document["cells"]:
+        if (cell["trust"], cell["clients"]) == ("local", most):
+            cell["queries"][0]["error"].update(low=0.0, high=0.3)
+    answer = page_of(document).answer
+    assert answer.value == "Too few repeats"
+    assert answer.cards[0].lines[1].note == "Too few repeats to tell"
 
 
 def test_the_slopes_stand_at_the_lines_and_in_a_table_beside_the_lectures_laws(documents) -> None:

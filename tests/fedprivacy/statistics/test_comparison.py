@@ -225,6 +225,11 @@ def test_a_finding_says_what_its_epsilon_stands_at_once() -> None:
     assert "local" not in text
 
 
+def test_errors_of_shares_are_in_points() -> None:
+    text = finding([cell("local", 10, 0.00371, kind="mean-of-bits")], [], PRIVACY)
+    assert "q, absolute error: 0.371 points under local trust." in text
+
+
 def test_a_finding_says_where_errors_are_of_some_answers_alone() -> None:
     assert "absolute error: 0.1 (62.5 % released) under" in finding(
         [cell("central", 10, 0.1, told=0.625)], [], PRIVACY

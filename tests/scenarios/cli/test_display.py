@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scenarios.cli.display import show_comparison, show_run
+from scenarios.cli.display_estimates import show_estimates
 from scenarios.cli.display_statistics import show_statistics_comparison
 
 
@@ -131,7 +132,7 @@ def test_a_comparison_of_statistics_names_mechanisms_and_queries_whole(
     first_column = column(shown, 0).replace(" ", "")
     assert all(name.replace(" ", "") in first_column for name in names)
     assert column(shown, 1).count("married-by-education") == 3
-    assert "0.01023 to 0.01445" in shown
+    assert "1.023 to 1.445" in shown
     assert "told" not in shown
 
 
@@ -160,10 +161,10 @@ def test_a_comparison_has_its_arms_down_and_its_epsilons_across(capsys: pytest.C
     assert any(line.startswith("Epsilon at delta = 1e-05, unit client, adjacency") for line in lines)
     show_statistics_comparison(comparison_of_statistics())
     assert [line.split() for line in capsys.readouterr().out.splitlines()[3:7]] == [
-        ["married-by-education;", "without", "noise", "0.012", "±0.0021"],
+        ["married-by-education;", "without", "noise", "1.2", "±0.21"],
         ["epsilon", "0.25"],
-        ["local", "0.012", "±0.0021"],
-        ["central", "0.012", "±0.0021"],
+        ["local", "1.2", "±0.21"],
+        ["central", "1.2", "±0.21"],
     ]
 
 
@@ -183,6 +184,51 @@ def test_the_finding_comes_first_and_a_long_table_is_cut_with_its_remainder_coun
         assert "mechanism-9" not in shown
         show(document, verbose=True)
         assert "more rows" not in capsys.readouterr().out
+
+
+def test_that_nothing_was_learned_comes_before_the_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    document = comparison()
+    classes = [{"class": 0, "accuracy": 1.0, "records": 90}, {"class": 1, "accuracy": 0.0, "records": 10}]
+    document["cells"].append({**document["cells"][0], "trust": "none", "epsilon": None, "per_class": classes})
+    show_comparison(document)
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first.endswith("(80.0 %): this measures no cost of privacy.")
+    assert second == "Found."
+
+
+def test_a_study_says_on_the_terminal_that_its_curator_is_trusted(capsys: pytest.CaptureFixture[str]) -> None:
+    terms = {
+        "delta": 1e-5,
+        "unit": "example",
+        "adjacency": "replace-one",
+        "of": "estimate",
+        "assumptions": [],
+    }
+    held = {
+        "central": [{"observer": "outsider", "trust": "central", "epsilon": 1.0, **terms}],
+        "local": [{"observer": "server", "trust": "local", "epsilon": 1.0, **terms}],
+    }
+    cells = [
+        {
+            "approach": f"{trust}-approach", "kind": "output-perturbation", "trust": trust, "epsilon": 1.0,
+            "records": 100, "delta": 1e-5, "excess": {"mean": 0.01, "low": 0.0, "high": 0.02}, "guarantees": stated,
+        }
+        for trust, stated in held.items()
+    ]  # fmt: skip
+    show_estimates(
+        {
+            "schema": 1, "kind": "erm", "name": "study", "path": "somewhere", "cells": cells, "scenario": {},
+            "performance": {"seconds": 1.0, "peak_memory_mb": 2.0},
+            "exact": [{"records": 100, "value": 0.5, "theta": []}],
+        }
+    )  # fmt: skip
+    result, server, outsider, *_ = capsys.readouterr().out.splitlines()
+    assert result.startswith("study: at epsilon 1 and 100 records, ")
+    assert server == (
+        "server: epsilon = 1 (by each client's own noise), or no guarantee (trusted: sees all records); "
+        "only local-approach"
+    )
+    assert outsider.endswith("; only central-approach")
 
 
 def test_all_accuracies_of_a_comparison_are_in_percent(capsys: pytest.CaptureFixture[str]) -> None:

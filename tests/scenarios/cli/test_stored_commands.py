@@ -8,12 +8,17 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 from warm import ENVIRONMENT, warm
 
 import fedprivacy as fp
+from fedprivacy.errors import InputError
+from scenarios.cli import stored_commands
 
 
 def command(*words: object, folder: Path, text: str = "") -> subprocess.CompletedProcess[str]:
@@ -208,6 +213,8 @@ def shown(capsys: pytest.CaptureFixture[str], *rows: dict[str, object]) -> list[
 
 ROW = {
     "run": "20261125-071943-local-vs-central-08eb58",
+    "path": "runs/20261125-071943-local-vs-central-08eb58",
+    "answer": None,
     "kind": "run",
     "status": "finished",
     "trust": "distributed",
@@ -224,7 +231,7 @@ ROW = {
 
 def test_list_states_the_terms_of_an_epsilon_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     _, name, line, legend = shown(capsys, ROW)
-    assert name == ROW["run"]
+    assert name == ROW["path"]  # which `show` takes
     assert line.split() == ["distributed", "example/replace-one", "2.001/2.001/10.37", "1.5e-06", "50.0", "%"]
     assert len(line) <= 80
     assert legend.endswith("-: no guarantee")
@@ -256,3 +263,28 @@ def test_figures_are_not_written_through_a_link(work: Path, tmp_path: Path) -> N
     done = command("report", "first", "--figures", "svg", folder=tmp_path)
     assert (done.returncode, "not a folder of its own" in done.stderr) == (2, True)
     assert not list((tmp_path / "mine").iterdir())
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        stored_commands.show,
+        stored_commands.list_runs,
+        partial(stored_commands.diff, second=Path("nowhere")),
+        partial(stored_commands.export, csv=True),
+    ],
+)
+def test_a_command_that_reads_records_names_its_wait(
+    monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], None]
+) -> None:
+    named = []
+
+    @contextmanager
+    def waiting(what: str) -> Iterator[None]:
+        named.append(what)
+        yield
+
+    monkeypatch.setattr(stored_commands, "waiting", waiting)
+    with pytest.raises(InputError, match="nowhere"):
+        read(Path("nowhere"))
+    assert len(named) == 1

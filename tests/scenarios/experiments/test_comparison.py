@@ -248,6 +248,20 @@ def test_where_the_interval_covers_0_no_difference_is_told() -> None:
     assert "makes no difference that can be told" in finding(same)
 
 
+def test_a_cost_of_unknown_size_is_no_number_of_the_finding() -> None:
+    central = plain_cell("central", 8.0, 0.88, 0.9)
+    text = finding([central, plain_cell("local", 8.0, 0.25, 0.19)])
+    # Differences 63 and 71: 12.706 * 5.66 / sqrt(2) = 50.8 points to either side of 67.
+    assert text == (
+        "Not having to trust the server (local) costs an amount that 2 seeds are too few to tell at epsilon 8 "
+        "(22.0 % against 89.0 % under central; a cost of 67.0 points, 95 % interval 16.2 to 100.0 over 2 paired "
+        "seeds)."
+    )
+    gap = difference(central, plain_cell("local", 8.0, 0.25, 0.19))
+    assert (gap.vague, gap.undecided, gap.seeds_needed) == (True, False, 3)
+    assert not difference(central, plain_cell("local", 8.0, 0.25, 0.26)).vague
+
+
 def local_cells(*rows: tuple[str, str, float, float]) -> list[dict]:
     return [
         {

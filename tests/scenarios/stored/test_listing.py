@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,10 @@ def test_a_row_quotes_the_record(stored: dict[str, Path]) -> None:
     assert row.epsilons["outsider"] == pytest.approx(2, abs=1e-3)
     assert row.accuracy == json.loads((stored["plain"] / "run.json").read_text())["final"]["accuracy"]
     assert row.guarantees == row_of(stored["none"]).guarantees == "whole"
+    survey = row_of(stored["survey"])
+    assert survey.accuracy is None
+    assert re.fullmatch(r"[\w-]+(, .+)?: [\d.,]+( %)?", survey.answer)
+    assert row.answer is None
     assert row_of(stored["compare"]).guarantees == "by cell"
     assert row_of(stored["compare"]).trust is None  # each of its cells has its own
     text = json.dumps(row.to_json())
