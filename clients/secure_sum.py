@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from clients.error_filter import kind, log
 from clients.fleet import Fleet
+from clients.joint_training import JointTraining
 from clients.node import NodeClients
 from clients.owner import Owner
 from clients.participation_ledger import Account, StoredBudgets
@@ -42,7 +43,7 @@ from fedprivacy.secure_sum.transcript import Phase, Roster
 
 
 def answer_step(
-    here: NodeClients, fleet: Fleet, request: SumRequest, pool: WorkerPool | None
+    here: NodeClients, fleet: Fleet, request: SumRequest, pool: WorkerPool | JointTraining | None
 ) -> tuple[StepReply, Faults]:
     """Takes the requested step, or sends its reply again.
 
@@ -168,7 +169,12 @@ class _Steps:
     """
 
     def __init__(
-        self, here: NodeClients, fleet: Fleet, request: SumRequest, pool: WorkerPool | None, account: Account
+        self,
+        here: NodeClients,
+        fleet: Fleet,
+        request: SumRequest,
+        pool: WorkerPool | JointTraining | None,
+        account: Account,
     ) -> None:
         self._here, self._fleet, self._request, self._pool = here, fleet, request, pool
         plan = fleet.plan
