@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from flwr.app import Message
@@ -72,18 +73,19 @@ class MaskedSum(SecureSum):
         super().__init__(grid, masks.shares)
         self._masks, self._run_name = masks, new_run()
 
-    def _summed(self, messages: Iterator[Message], timeout: float | None) -> tuple[SumReply, Message]:
+    def _summed(
+        self, first: Message, rest: Iterator[Message], timeout: float | None
+    ) -> tuple[SumReply, Message]:
         places: dict[int, Place] = {}
-        training, last = None, None
-        for message in messages:
+        training, last = TrainRequest.of(*parts_of(first)), first
+        for message in chain([first], rest):
             request = TrainRequest.of(*parts_of(message))
             [client] = request.clients.tolist()
             places[client] = Place(message.metadata.dst_node_id, request.host)
-            if training is not None and not np.array_equal(training.weights, request.weights):
+            if not np.array_equal(training.weights, request.weights):
                 raise RunError("the requests of a round have different models, which have no sum under masks")
-            training, last = training or replace(request, clients=request.clients[:0]), message
-        assert training is not None
-        assert last is not None
+            last = message
+        training = replace(training, clients=training.clients[:0])
         number, masks = training.round, self._masks
         total = MaskedRound(
             self._grid,

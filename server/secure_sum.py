@@ -101,13 +101,20 @@ class SecureSum(MessageGrid):
             passed = map(_query, chain([first], stream))
             yield from self._grid.send_and_receive(passed, timeout=timeout)
             return
+        reply, last = self._summed(first, stream, timeout)
+        yield Message(record_of(*reply.parts()), reply_to=last)
+
+    def _summed(
+        self, first: Message, rest: Iterator[Message], timeout: float | None
+    ) -> tuple[SumReply, Message]:
+        """The sum of the replies to requests for training, and the last of these requests."""
         opening = _Opening(self._shares, first)
-        for wave in self._waves(chain([first], stream)):
+        for wave in self._waves(chain([first], rest)):
             for reply in self._grid.send_and_receive(map(opening.request, wave), timeout=timeout):
                 opening.add(reply)
             for _ in wave:  # not sent in time
                 pass
-        yield Message(record_of(*opening.reply().parts()), reply_to=opening.last)
+        return opening.reply(), opening.last
 
     def _waves(self, messages: Iterator[Message]) -> Iterator[Iterator[Message]]:
         """Cuts messages where a node's turn comes again, for grids that would lose a node's state.

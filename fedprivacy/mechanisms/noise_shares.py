@@ -399,8 +399,8 @@ def likely_survivors(clients: int, dropout: float, colluders: int = 0) -> int:
     (100, 55, 2)
     """
     # The most k with P(fewer than k survive) <= 0.1 %.
-    kept = bisect_right(range(clients), 1e-3, key=lambda k: float(bdtr(k, clients, 1 - dropout)))
-    return min(clients, max(kept, max(colluders, 1) + 1))
+    usual = bisect_right(range(clients), 1e-3, key=lambda k: float(bdtr(k, clients, 1 - dropout)))
+    return min(clients, max(usual, max(colluders, 1) + 1))
 
 
 def _check_whole(name: str, value: int, least: int) -> None:

@@ -215,7 +215,7 @@ def test_with_another_number_of_nodes_each_client_has_the_account_that_it_had(
     answers = []
     for nodes in (3, 2):
         state = replace(STATE, nodes=nodes, scenario=str(tmp_path / "scenario.toml"))
-        said = [local._node_config(tmp_path, state, node, []) for node in range(nodes)]
+        said = [local._node_config(tmp_path, state, node, [], False) for node in range(nodes)]
         grid = EmbeddedGrid(client_app, [parse_config_args([one]) for one in said])
         clients = np.array([2])  # on node 2 of 3, on node 0 of 2
         request = TrainRequest(0, 2, 0, clients, np.zeros(10, np.float32), plan, "sum")
