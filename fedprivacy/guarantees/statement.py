@@ -121,7 +121,7 @@ class Guarantee(Part):
         """The guarantee as one plain sentence."""
         of = str(self.of)
         of_sums = (of, self.trust, self.observer) == ("training", "distributed", "server")
-        seen = SEES_SUMS if of_sums else SEES_OF[of][self.observer]
+        seen = SEES_SUMS if of_sums and self.holds else SEES_OF[of][self.observer]
         rounds = f"{self.rounds} {NOUNS[of][self.rounds != 1]}"
         if self.epsilon is None:
             return f"No guarantee against {seen}: {self.assumptions[0]}."

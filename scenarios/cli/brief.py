@@ -26,6 +26,8 @@ _WHY_NOT: dict[str, str] = {
     Assume.SERVER_SEES_UPDATES: "trusted: sees updates without noise",
     Assume.CLIPPED_ALONE: "clipping alone, nobody adds noise",
     Assume.SERVER_READS: "its process read the records",
+    Assume.SUM_AT_SERVER: "its process adds up single messages",
+    Assume.SHARE_KNOWN: "may know all of the noise",
     StatisticsAssumption.SERVER_SEES_TOTALS: "trusted: sees exact totals",
     CURATOR_TRUSTED: "trusted: sees all records",
     TuningAssumption.SENT_ALL: "is sent the models of all tries",

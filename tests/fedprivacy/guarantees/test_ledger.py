@@ -297,6 +297,7 @@ def test_a_server_whose_own_process_adds_up_the_messages_gets_no_guarantee() -> 
     found = by_observer(remote)
     assert found["server"].epsilon is None
     assert found["server"].assumptions == (str(TrainingAssumption.SUM_AT_SERVER),)
+    assert "the server, which sees each message" in found["server"].words
     assert found["outsider"].epsilon is not None
     masked = Ledger(SHARES, held=False, stated=Stated(pinned=True, noise="system"))
     masked.request(EVERYBODY)
