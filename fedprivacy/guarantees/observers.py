@@ -1,5 +1,10 @@
 """The observers that each guarantee is stated for."""
 
-from fedprivacy.mechanisms.noise_shares import Observer
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # names are read without mechanisms
+    from fedprivacy.mechanisms.noise_shares import Observer
 
 OBSERVERS: tuple[Observer, ...] = ("server", "participant", "outsider")

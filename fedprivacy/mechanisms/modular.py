@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,17 +36,3 @@ class ModularSum:
     def add(self, message: Integers) -> None:
         """Adds a message, or the sum of several, of shape (dimension,)."""
         self.total = reduce_modulo(self.total + message, self._bits)
-
-
-def modular_sum(messages: Iterable[Integers], dimension: int, bits: int) -> Integers:
-    """Adds messages modulo 2^b; shape (dimension,).
-
-    Args:
-        messages: Residues, each of shape (dimension,).
-        dimension: The number of coordinates.
-        bits: b.
-    """
-    running = ModularSum(dimension, bits)
-    for message in messages:
-        running.add(message)
-    return running.total

@@ -32,7 +32,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
@@ -46,7 +45,7 @@ from fedprivacy.accounting.epsilon import epsilon as accounted_epsilon
 from fedprivacy.accounting.epsilon import noise_multiplier as least_noise
 from fedprivacy.accounting.events import MAX_COUNT, MIN_NOISE
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.mechanisms.modular import LEAST_BITS, MOST_BITS, Integers, centre, modular_sum, reduce_modulo
+from fedprivacy.mechanisms.modular import LEAST_BITS, MOST_BITS, Integers, centre, reduce_modulo
 from fedprivacy.mechanisms.ranges import check_epsilon, check_noise, check_size
 from fedprivacy.mechanisms.rotation import Numbers, padded, rotate, rotate_back
 from fedprivacy.mechanisms.rounding import LARGEST_COORDINATE, largest_squared_norm, round_within
@@ -210,21 +209,6 @@ class NoiseShares(ABC):
             stream: The random stream of this client's noise, and of nothing else.
         """
         return reduce_modulo(encoded + self.draw(len(encoded), stream), self.bits)
-
-    def sum_of_messages(self, messages: Sequence[Integers]) -> Integers:
-        """The ideal secure sum of a round: its total modulo 2^b, int64, shape (d,).
-
-        Args:
-            messages: Of the survivors.
-
-        Raises:
-            RunError: There are fewer than n_min.
-            InputError: There are more than n, or a message has another shape.
-        """
-        self.check_survivors(len(messages))
-        for message in messages:
-            _check_shape("message", message, self.padded)
-        return modular_sum(messages, self.padded, self.bits)
 
     def decode(self, total: Integers, signs: Numbers, survivors: int) -> Numbers:
         """The noisy sum of updates, float64, shape (dimension,); divide by a fixed number for a mean.
@@ -393,7 +377,7 @@ def likely_survivors(clients: int, dropout: float, colluders: int = 0) -> int:
     Args:
         clients: n, the most clients in a round.
         dropout: The probability that one of them drops out.
-        colluders: t; a participant, who knows its share, has a guarantee with two clients more.
+        colluders: t; one share more is then left against a participant, who knows its own.
 
     >>> likely_survivors(100, 0.0), likely_survivors(100, 0.3), likely_survivors(3, 0.9, 1)
     (100, 55, 2)

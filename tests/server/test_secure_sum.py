@@ -12,7 +12,7 @@ from flwr.serverapp import Grid
 from clients.privacy import shared_sum
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.remote_nodes import Stated
-from fedprivacy.mechanisms.modular import modular_sum
+from fedprivacy.mechanisms.modular import reduce_modulo
 from fedprivacy.mechanisms.rotation import random_signs
 from fedprivacy.messages.faults import KINDS
 from fedprivacy.messages.protocol import SumReply, TrainReply, TrainRequest, parts_of
@@ -116,7 +116,7 @@ def test_the_server_sees_the_modular_sum_and_counts_alone(
         shared_sum(Stack(_row(rows[client])), np.array([client]), fleet.plan, fleet.streams, round=0)[0]
         for client in range(12)
     ]
-    assert np.array_equal(arrays["total"], modular_sum(messages, shares.padded, shares.bits))
+    assert np.array_equal(arrays["total"], reduce_modulo(np.sum(messages, axis=0), shares.bits))
     signs = random_signs(shares.dimension, fleet.streams.stream("rotation", round=0))
     released = shares.decode(arrays["total"], signs, 12) / 12
     assert np.allclose(played.federation.weights - before, released, atol=1e-6)

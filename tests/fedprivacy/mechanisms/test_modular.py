@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedprivacy.mechanisms.modular import LEAST_BITS, MOST_BITS, centre, modular_sum, reduce_modulo
+from fedprivacy.mechanisms.modular import LEAST_BITS, MOST_BITS, ModularSum, centre, reduce_modulo
 
 BITS = st.integers(LEAST_BITS, MOST_BITS)
 INTEGERS = st.lists(st.integers(-(2**60), 2**60), min_size=1, max_size=6)
@@ -16,7 +16,10 @@ INTEGERS = st.lists(st.integers(-(2**60), 2**60), min_size=1, max_size=6)
 def test_the_sum_of_residues_is_the_residue_of_the_sum(values: list[int], bits: int) -> None:
     messages = [reduce_modulo(np.array([value]), bits) for value in values]
     assert all(0 <= message[0] < 2**bits for message in messages)
-    assert modular_sum(messages, 1, bits)[0] == sum(values) % 2**bits
+    running = ModularSum(1, bits)
+    for message in messages:
+        running.add(message)
+    assert running.total[0] == sum(values) % 2**bits
 
 
 @given(BITS, st.data())
