@@ -42,6 +42,8 @@ def answer(
     """
     epsilon_terms = terms or words.terms(guarantees(cells))
     each = f"Each epsilon: {epsilon_terms}." if epsilon_terms else ""
+    if any(g.holds and g.trust == "distributed" for g in guarantees(cells)):
+        each += " Those of distributed trust hold if the sum is secure."
     return Answer(brief(sentence, ANSWER_WORDS, 400), value, label, each, cards)
 
 

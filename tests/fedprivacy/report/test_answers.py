@@ -326,3 +326,12 @@ def test_examples_in_docstrings_are_true() -> None:
     results = doctest.testmod(cards)
     assert results.attempted
     assert not results.failed
+
+
+@pytest.mark.parametrize(("trust", "rests"), [("distributed", True), ("central", False)])
+def test_epsilons_that_rest_on_a_secure_sum_say_so_on_the_first_screen(trust: str, rests: bool) -> None:
+    held = Guarantee(
+        observer="server", trust=trust, epsilon=2.0, delta=1e-5, unit="client", adjacency="zero-out"
+    )
+    shown = cards.answer("Right.", "1", "label", [Protected(Arm(trust), None, [held])], [])
+    assert ("hold if the sum is secure" in shown.terms) == rests
