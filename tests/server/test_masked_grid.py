@@ -7,36 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from flwr.app import Context, Message, RecordDict
+from flwr.app import Message
 
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.secure_sum.transcript import Phase
-from fedprivacy.verification.verify import checked_document
-from server.app import app as server_app
 from server.masked_grid import MaskedSum, Masks
 from server.messages import request_to
-from tests.server.masked import CLIENTS, TEXT, MaskedNodes, Wire
+from tests.server.masked import CLIENTS, TEXT, MaskedNodes, Wire, served
 
 
 @pytest.fixture
 def nodes(tmp_path: Path) -> MaskedNodes:
     return MaskedNodes(tmp_path, TEXT, "federation.timeout=3")
-
-
-def served(nodes: MaskedNodes, wire: Wire, **config: object) -> dict:
-    """The document of a run that the server of a deployment made, checked as any other."""
-    out = nodes.folder / "runs"
-    values = {
-        "scenario": nodes.scenario.to_toml(compare=False),
-        "out": str(out),
-        "noise": "system",
-        "pinned": True,
-        "roster": nodes.roster_file.read_text(),
-    } | config
-    server_app(wire, Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config=values))
-    [path] = out.glob("*/run.json")
-    return checked_document(path.parent)
 
 
 def test_a_run_moves_the_model_by_sums_under_masks_and_says_so(nodes: MaskedNodes) -> None:
