@@ -1,8 +1,9 @@
 """A pinned node's side of a secure sum by masks: each request is one step of its client.
 
-    keys           counts a participation, enters the round
+    keys           enters the round, if its budget allows a participation
     shares         of its secrets, sealed for its peers
-    inputs         trains, clips, rounds, adds its share of the noise, masks: nothing leaves the node unmasked
+    inputs         checks the shares of its peers; then counts a participation, trains, clips, rounds, adds
+                   its share of the noise, masks: nothing leaves the node unmasked
     consistency    signs the survivors
     opening        opens a share of each peer
 
@@ -185,35 +186,34 @@ class _Steps:
         """Takes the requested step."""
         phase, message = self._request.phase, self._request.message
         if phase is Phase.KEYS:
-            return self._advertise(client)
+            return client.advertise()
         with kind("secure-sum"):
             received = decoded(_RECEIVED[phase], message)
         match received:
             case KeyList():
                 return client.share(received)
             case DeliveredShares():
-                return client.mask(received, self._integers())
+                return client.mask(received, self._integers)
             case Survivors():
                 return client.sign(received)
             case SignatureList():
                 return client.open(received)
         raise AssertionError(phase)  # no other message has a place in `_RECEIVED`
 
-    def _advertise(self, client: Client) -> Checked:
-        """Enters the round, which is a participation, whether its sum is opened or not."""
+    def _integers(self) -> Integers:
+        """The client's update, clipped and rounded, with its share of noise, modulo 2^b.
+
+        It is a participation, on disk before training begins, whether the sum is opened or not.
+        """
         request = self._request
         clients = np.array([request.client], np.int64)
         willing = self.budgets.spend(clients, request.round)
         log(f"round {request.round}: answers given: {self.budgets.words(clients)}")
-        if not len(willing):
+        if not len(willing):  # another round was quicker
             self.spent = True
             raise refusal(request.round_id, "this client has answered this round, or as often as it may.")
-        return client.advertise()
-
-    def _integers(self) -> Integers:
-        """The client's update, clipped and rounded, with its share of noise, modulo 2^b."""
-        reply, self.faults = answer(self._fleet, None, self._request.training(), self._here.hosts, self._pool)
+        reply, self.faults = answer(self._fleet, None, request.training(), self._here.hosts, self._pool)
         if not len(reply.clients):
-            raise refusal(self._request.round_id, "this client dropped out before its input.")
+            raise refusal(request.round_id, "this client dropped out before its input.")
         integers: Integers = reply.updates
         return integers

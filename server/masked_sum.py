@@ -181,7 +181,7 @@ class MaskedRound:
                 continue
             try:
                 step = StepReply.of(*parts_of(reply))
-                if step.refused and phase is Phase.KEYS:
+                if step.refused and phase <= Phase.INPUTS:
                     refused.add(client)
                     continue
                 message = decoded(kind, step.message)
