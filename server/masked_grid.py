@@ -97,5 +97,5 @@ class MaskedSum(SecureSum):
             round_name(self._run_name, number, training.weights),
             timeout,
         ).total()
-        reply = SumReply(total.integers, len(total.survivors), total.refused, total.faults)
+        reply = SumReply(total.integers, len(total.survivors), total.refused, total.faults, total.reason)
         return reply, last

@@ -116,7 +116,7 @@ class MaskedRound:
             integers = self._run()
         except VoidRound as error:
             logger.warning("%s", error)
-            return Total(None, self._present, self._refused, self._faults, str(error))
+            return Total(None, self._present, self._refused, self._faults, error.reason)
         finally:
             self._end()
         return Total(integers, self._present, self._refused, self._faults)

@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 from flwr.app import Message
 
+from fedprivacy import report
+from fedprivacy.documents.redaction import public
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.secure_sum.transcript import Phase
+from scenarios.cli.display import show_run
 from server.masked_grid import MaskedSum, Masks
 from server.messages import request_to
-from tests.server.masked import CLIENTS, TEXT, MaskedNodes, Wire, served
+from tests.server.masked import CLIENTS, TEXT, MaskedNodes, Wire, served, with_values
 
 
 @pytest.fixture
@@ -47,8 +50,31 @@ def test_a_round_with_too_few_survivors_moves_nothing_and_the_run_goes_on(nodes:
     document = served(nodes, Wire(nodes, request=lose))
     assert [event.get("void", False) for event in document["rounds"]] == [False, True, False]
     assert document["rounds"][1]["faults"] == {"no_answer": 2}
+    reasons = [event.get("void_reason") for event in document["rounds"]]
+    assert reasons == [None, "3 clients in the phase of inputs, fewer than 4", None]
     whole = MaskedNodes(_folder(nodes, "whole"), TEXT, "federation.timeout=3")
     assert document["privacy"]["guarantees"] == served(whole, Wire(whole))["privacy"]["guarantees"]
+
+
+def test_the_reason_of_a_void_round_is_the_operators(nodes: MaskedNodes, capsys) -> None:
+    """All inputs came, and too few nodes opened them: the counts of clients do not explain that."""
+
+    def lose(phase: Phase, client: int, message: Message) -> Message | None:
+        return with_values(message, message=b"") if client < 3 and phase is Phase.OPENING else message
+
+    document = served(nodes, Wire(nodes, reply=lose))
+    assert [event["failures"] for event in document["rounds"]] == [0] * 3
+    reason = "2 clients in the phase of opening, fewer than 3"
+    assert [event["void_reason"] for event in document["rounds"]] == [reason] * 3
+    page = report.render(document)
+    assert "3 of 3 rounds were void, with too few clients" in page
+    assert reason not in page
+    assert reason in report.render(document, operator=True)
+    capsys.readouterr()
+    show_run(document)
+    assert f"operator-only: 3 of 3 rounds void, most often: {reason}" in capsys.readouterr().out
+    show_run({**public(document), "path": "elsewhere"})
+    assert "operator-only" not in capsys.readouterr().out
 
 
 def _folder(nodes: MaskedNodes, name: str) -> Path:
