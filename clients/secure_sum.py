@@ -118,11 +118,14 @@ def _keys(owner: Owner, fleet: Fleet, hosts: list[int]) -> _Keys:
     clients = np.arange(population)
     [*here] = clients[np.isin(clients % fleet.hosts, hosts)].tolist()
     if len(here) != 1:
-        # The plan's survivors and colluders are clients. The node's key would sign for several of them, so
-        # that one node could be more than t colluders, or k of those who open.
+        # The plan's survivors, colluders and shares of noise count clients. A key that signs for several of
+        # them makes one node more than t colluders, or k of those who open. A node that sends their sum
+        # instead has several shares of noise in one input, and n_min counts inputs.
         raise Refusal(
-            f"node config: this node has {len(here)} clients. A secure sum by masks counts nodes as clients: "
-            "give each client a node of its own (federation.hosts = data.clients, num-partitions the same).",
+            f"node config: this node has {len(here)} clients, and takes part in a secure sum by masks as one: "
+            "min_survivors and colluders count clients. Start a node with a key of its own for each client "
+            "(federation.hosts = data.clients, num-partitions the same); colluders counts all nodes of an "
+            "owner who may collude.",
             "node-config",
         )
     if owner.roster is None or owner.node_key is None:

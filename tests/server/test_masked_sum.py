@@ -354,7 +354,10 @@ REFUSED = {
     "no roster": ({"roster": None}, "needs node-key = PATH"),
     "another roster": ({"roster": "/nowhere"}, "roster /nowhere: No such file"),
     "another key": ({"node_key": "/nowhere"}, "node-key /nowhere: No such file"),
-    "two clients": ({"num_partitions": 2, "partition_id": 0}, "this node has 3 clients"),
+    "two clients": (
+        {"num_partitions": 2, "partition_id": 0},
+        "this node has 3 clients, and takes part in a secure sum by masks as one",
+    ),
 }
 
 
