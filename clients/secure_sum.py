@@ -122,10 +122,10 @@ def _keys(owner: Owner, fleet: Fleet, hosts: list[int]) -> _Keys:
         # them makes one node more than t colluders, or k of those who open. A node that sends their sum
         # instead has several shares of noise in one input, and n_min counts inputs.
         raise Refusal(
-            f"node config: this node has {len(here)} clients, and takes part in a secure sum by masks as one: "
-            "min_survivors and colluders count clients. Start a node with a key of its own for each client "
-            "(federation.hosts = data.clients, num-partitions the same); colluders counts all nodes of an "
-            "owner who may collude.",
+            f"node config: this node has {len(here)} clients, and takes part in a secure sum by masks as "
+            "one: min_survivors and colluders count clients. Start a node with a key of its own for each "
+            "client (federation.hosts = data.clients, num-partitions the same); colluders counts all nodes "
+            "of an owner who may collude.",
             "node-config",
         )
     if owner.roster is None or owner.node_key is None:
