@@ -32,6 +32,7 @@ class RoundTotal:
         known: Whether `faults` includes those on the nodes, which local trust keeps there.
         noise_alone: The number of answers that are noise alone, because the client failed.
         void: Whether too few clients survived for a secure sum: nothing is released, and `updates` are zero.
+        void_reason: Why it is void, as far as the secure sum states it.
     """
 
     updates: NDArray[np.float64]
@@ -41,6 +42,7 @@ class RoundTotal:
     known: bool = True
     noise_alone: int = 0
     void: bool = False
+    void_reason: str | None = None
 
     @property
     def failed(self) -> int:
