@@ -105,8 +105,8 @@ AGGREGATION_RULES: tuple[Entry[Values], ...] = (
         ),
         _clips(
             lambda v: v["privacy.unit"] == "example",
-            'with privacy.unit = "example" clients send sums of gradients of records, and the server sees none '
-            "of these",
+            'with privacy.unit = "example" clients send sums of gradients of records, and the server sees '
+            "none of these",
             'Remove it, or set privacy.unit = "client".',
         ),
         _clips(
