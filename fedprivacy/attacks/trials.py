@@ -31,12 +31,14 @@ class Outcome:
         successes: The number of trials in which the attacker succeeded.
         trials: The number of trials.
         figures: Further figures by name, such as "AUC"; values lie between -1 and 1.
+        accuracy: The attacked model's accuracy on held-out records.
         seconds: The duration.
     """
 
     successes: int
     trials: int
     figures: dict[str, Figure] = field(default_factory=dict)
+    accuracy: float | None = None
     seconds: float = 0.0
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from fedprivacy.documents.attack import Index, Level, Measure, Repeated, level_of
+from fedprivacy.documents.attack import Index, Level, Measure, ModelAccuracy, Repeated, level_of
 from fedprivacy.documents.roc import Rate
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.io.document_part import CHECKED, Checked, Part, Raw
@@ -55,6 +55,7 @@ class TrialResult(Part):
     chance: Rate
     bound: Annotated[TrialBound, Checked(dict[str, Any])] = TrialBound()
     figures: dict[str, Measure] = Field(default_factory=dict)
+    model_accuracy: ModelAccuracy = ModelAccuracy()
     seconds: Raw = None
 
     @property

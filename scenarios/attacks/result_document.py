@@ -92,12 +92,14 @@ def _in_trials(
     plan: Plan,
 ) -> dict[str, Any]:
     counts = [(run.successes, run.trials) for run in runs]
+    accuracies = [run.accuracy for run in runs if run.accuracy is not None]
     claims = trial_claims(variant, name, number, plan, ledger, counts)
     return TrialResult.new(
         **claims,
         seeds=len(runs),
         runs=[{"successes": successes, "trials": trials} for successes, trials in counts],
         figures={key: _mean_of([run.figures[key] for run in runs]) for key in runs[0].figures},
+        **({"model_accuracy": ModelAccuracy.new(before=float(np.mean(accuracies)))} if accuracies else {}),
         seconds=round(sum(run.seconds for run in runs), 3),
     ).to_json()
 

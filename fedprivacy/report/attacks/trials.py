@@ -1,4 +1,4 @@
-"""Attacks in trials: the rate of success of each beside chance and bound, in one picture and one table."""
+"""Attacks in trials: the success of each beside chance and bound, as a picture and a table."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ CAPTION = (
 
 
 def sections(document: ReplayDocument) -> list[Section]:
-    """The picture and the table of all attacks in trials."""
+    """The picture and the table of all attacks in trials; alone, the picture is at the top of the page."""
     if not document.trials:
         return []
-    blocks: list[Block | Details] = [picture(document), table(document)]
+    blocks: list[Block | Details] = [table(document)]
+    if document.attacks:
+        blocks.insert(0, picture(document))
     return [Section("trials", HEADING, blocks)]
 
 
@@ -88,11 +90,11 @@ def sentence(document: ReplayDocument) -> str:
     ranked = ranking(document)
     first, last = ranked[0], next(trial for trial in reversed(ranked) if trial.name == ranked[0].name)
     several = document.several or bool(document.arms)
-    where = f"{_where(first)} " if several else ""
-    text = words.capital(f"{where}{first.means} in {figures.percent(first.success.value)} of trials")
+    beginning = f"{where(first)} " if several else ""
+    text = words.capital(f"{beginning}{first.means} in {figures.percent(first.success.value)} of trials")
     if last is first:
         return f"{text}; guessing succeeds in {figures.percent(first.chance)}"
-    return f"{text}; {_where(last)} in {figures.percent(last.success.value)}"
+    return f"{text}; {where(last)} in {figures.percent(last.success.value)}"
 
 
 def ranking(document: ReplayDocument) -> list[TrialResult]:
@@ -102,9 +104,9 @@ def ranking(document: ReplayDocument) -> list[TrialResult]:
 
 def finding(document: ReplayDocument) -> Finding:
     """The result of each attack at its ends of privacy, beside what is allowed."""
-    return Finding(
-        " ".join(sentences(document)), levels.terms(document), "What is guaranteed", _verdict(document)
-    )
+    verdict = document.judged
+    agreed = verdict.words if verdict and not verdict.refuted else ""
+    return Finding(" ".join(sentences(document)), levels.terms(document), "What is guaranteed", agreed)
 
 
 def sentences(document: ReplayDocument) -> list[str]:
@@ -113,7 +115,7 @@ def sentences(document: ReplayDocument) -> list[str]:
     for name in dict.fromkeys(trial.name for trial in document.trials):
         group = [trial for trial in document.trials if trial.name == name]
         parts = [
-            f"{_where(trial)} in {figures.percent(trial.success.value)} of trials "
+            f"{where(trial)} in {figures.percent(trial.success.value)} of trials "
             f"({figures.ends(trial.success, rate=True)}; {_allowed(trial)})"
             for trial in group
         ]
@@ -130,7 +132,8 @@ def above_guessing(trial: TrialResult) -> bool:
     return trial.success.low > trial.chance
 
 
-def _where(trial: TrialResult) -> str:
+def where(trial: TrialResult) -> str:
+    """The arm and the privacy level of an attack, as part of a sentence."""
     level: Level = trial.level
     arm = f"in arm {trial.arm} " if trial.arm else ""
     return f"{arm}{levels.at(level)}"
