@@ -1,5 +1,5 @@
 """Poisoning: malicious clients change what the model does, and the certificate that bounds by how much.
 
-`poisoned_records` has the records that they train on, `measures` what they reach, `certificate` the most that
+`poisoned_records` has the records that they train on, `attack` runs it in trials, `certificate` the most that
 a run's noise lets so many of them reach.
 """

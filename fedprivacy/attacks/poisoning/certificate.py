@@ -81,19 +81,22 @@ class Certificate:
     assumptions: tuple[str, ...]
     pair: tuple[float, float] | None = None
 
-    def most(self, honest: float) -> float | None:
+    def most(self, honest: float) -> float:
         """The largest probability of an event, or mean of values in [0, 1], with the malicious clients.
 
         Args:
             honest: The probability, or mean, with these clients honest.
 
         Returns:
-            At least `honest`; None without a certificate.
+            At least `honest`; 1 without a certificate.
+
+        Raises:
+            InputError: it is no probability.
         """
         if not 0 <= honest <= 1:
             raise InputError(f"a probability of {honest}: it must lie in [0, 1].")
         if self.curve is None:
-            return None
+            return 1.0
         if isinstance(self.curve, GaussianCurve):
             return float(GaussianCurve(self.steps * self.curve.mu).tpr(honest))
         most = honest
@@ -101,10 +104,9 @@ class Certificate:
             most = min(1.0, float(self.curve.tpr(most)))
         return most
 
-    def least(self, honest: float) -> float | None:
-        """The smallest probability or mean, as `most` has the largest."""
-        most = self.most(1.0 - honest)
-        return None if most is None else 1.0 - most
+    def least(self, honest: float) -> float:
+        """The smallest probability or mean, as `most` has the largest; 0 without a certificate."""
+        return 1.0 - self.most(1.0 - honest)
 
     @property
     def basis(self) -> str:

@@ -127,3 +127,20 @@ class Backdoor:
 
 
 Goal = LabelFlip | Backdoor
+
+
+@dataclass(frozen=True)
+class Poison:
+    """What malicious clients do.
+
+    Args:
+        goal: What the model should do, by which their records change.
+        clients: Their number; they are those with the lowest ids.
+        boost: By what they multiply their updates; None: by what replaces the global model.
+        passes: How often each goes through its training in a round.
+    """
+
+    goal: Goal
+    clients: int
+    boost: float | None = None
+    passes: int = 1
