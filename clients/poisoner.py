@@ -59,8 +59,8 @@ class Poisoner:
             # Each pass has an order of batches of its own.
             streams = replace(self.fleet.streams, run=f"{self.fleet.streams.run}/poison/{number}")
             fleet = replace(self.fleet, streams=streams)
-            asked = replace(request, weights=weights, plan=fleet.plan, observe="each")
-            step = ChunkTrainer(fleet, asked).trained(clients).updates.stack().numpy()[0]
+            following = replace(request, weights=weights, plan=fleet.plan, observe="each")
+            step = ChunkTrainer(fleet, following).trained(clients).updates.stack().numpy()[0]
             weights = (weights + step).astype(np.float32)
         difference: NDArray[np.float64] = weights.astype(np.float64) - request.weights
         return difference

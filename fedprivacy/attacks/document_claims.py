@@ -114,7 +114,7 @@ def trial_claims(
         "comparison": kind.comparison,
         "chance": kind.chance(attack, without),
         **compared,
-        "bound": kind.ceiling(attack, variant, ledger, without).to_json(),
+        "bound": kind.ceiling(attack, ledger, variant, without).to_json(),
     }
 
 

@@ -47,8 +47,8 @@ class PropertyInference:
     def ceiling(
         self,
         attack: Property,
-        run: AttackScenario,
         ledger: Mapping[str, Any],
+        run: AttackScenario | None = None,
         without: Without | None = None,
     ) -> Ceiling:
         """The balanced accuracy and the AUC of the client's trade-off curve.

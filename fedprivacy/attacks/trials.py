@@ -193,14 +193,14 @@ class TrialKind(Protocol[Settings]):
         """The probability of success without any observation, or without the attack."""
 
     def ceiling(
-        self, attack: Settings, run: AttackScenario, ledger: Mapping[str, Any], without: Without | None
+        self, attack: Settings, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None
     ) -> Ceiling:
         """The most that a run's ledger allows the attack.
 
         Args:
             attack: The attack.
-            run: The attacked run.
             ledger: As `Ledger.to_json` wrote it, from a live or a stored run.
+            run: The attacked run.
             without: The trials without the attack, where the kind runs them.
         """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,8 @@ def _variants(scenario: AttackScenario, plans: Sequence[Mapping[str, Any]]) -> l
     if not isinstance(data, FileData):
         return list(scenario.variants)
     clients = max((int(plan["population"]) for plan in plans), default=1)
-    records = min(10 * clients, 10**9)
+    # Ten for each client beside the public part, as large as it is.
+    records = min(math.ceil(10 * clients / max(1 - data.public_fraction, 1e-6)), 10**9)
     others = Synthetic(
         name="synthetic",
         partition="iid",

@@ -1,4 +1,4 @@
-"""Poisoning as an attack in trials: the same rounds with and without malicious clients, and the certificate.
+"""Poisoning in trials: the same rounds with and without malicious clients, and the certificate.
 
 A trial runs the attacked rounds twice from the same trained model, once with all clients honest and once
 with k of them malicious, with noise and batches of its own. It counts as a success if the model gives at
@@ -51,7 +51,7 @@ class ModelPoisoning:
         return 0.0 if without is None else without.success.value
 
     def ceiling(
-        self, attack: Poisoning, run: AttackScenario, ledger: Mapping[str, Any], without: Without | None
+        self, attack: Poisoning, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None
     ) -> Ceiling:
         """The certificate, from the upper ends of what the honest runs gave.
 

@@ -65,7 +65,7 @@ NOT_BY_COHORT = (
 
 @dataclass(frozen=True)
 class Certificate:
-    """The most that some malicious clients can change, compared with the same run with these clients honest.
+    """The most that malicious clients can change, compared with the same run with them honest.
 
     Args:
         clients: Their number, k.

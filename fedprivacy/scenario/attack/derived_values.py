@@ -53,7 +53,7 @@ class GameValues:
         data = self.run.data
         if isinstance(data, FileData):
             return data.facts.classes(data.classes)
-        return {"digits": 10, "synthetic": 2}.get(data.name, self["data.classes"])
+        return 10 if data.name == "digits" else None
 
     @property
     def features(self) -> tuple[int, ...] | None:
