@@ -57,7 +57,7 @@ class Poisoner:
         weights = request.weights
         for number in range(self.passes):
             # Each pass has an order of batches of its own.
-            streams = replace(self.fleet.streams, run=f"{self.fleet.streams.run}/poison/{number}")
+            streams = replace(self.fleet.streams, seed=(self.fleet.streams.seed + number) % 2**63)
             fleet = replace(self.fleet, streams=streams)
             following = replace(request, weights=weights, plan=fleet.plan, observe="each")
             step = ChunkTrainer(fleet, following).trained(clients).updates.stack().numpy()[0]

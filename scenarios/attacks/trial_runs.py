@@ -62,8 +62,8 @@ def attack_in_trials(
         stage.federation.round(number)
         models.append(stage.federation.model)
 
-    def resume(key: str, mods: tuple[Mod, ...]) -> Stage:
-        return setup.resume(f"{branch.key}/{key}", tensors, spent, mods=mods)
+    def resume(trial: int, mods: tuple[Mod, ...]) -> Stage:
+        return setup.resume(f"{branch.key}/{trial}", tensors, spent, mods=mods, trial=trial)
 
     victim = AttackedClient(setup, attack.seat, tuple(models), first, branch.key, resume, attack.rounds)
     outcome = REGISTRY[attack.kind].run(attack, victim)

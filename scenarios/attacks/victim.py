@@ -43,8 +43,8 @@ class AttackedClient:
         models: The model that clients are sent in each observed round, each of shape (parameters,).
         first: The number of the first observed round.
         key: The identity of the attack, which keys its noise.
-        resume: Resumes the run at the first observed round, by a key for its noise, with Flower mods around
-            its clients; None before anything is trained.
+        resume: Resumes the run at the first observed round for a repetition, by its number, with Flower mods
+            around the clients; None before anything is trained.
         rounds: The number of observed rounds.
     """
 
@@ -53,7 +53,7 @@ class AttackedClient:
     models: Models
     first: int
     key: str
-    resume: Callable[[str, tuple[Mod, ...]], Stage] | None = None
+    resume: Callable[[int, tuple[Mod, ...]], Stage] | None = None
     rounds: int = 0
 
     @property
@@ -151,13 +151,13 @@ class AttackedClient:
         return float(self.held_out[0].max(initial=0.0))
 
     def after_rounds(self, poison: Poison | None, trial: int) -> NDArray[np.float32]:
-        """The model after the attacked rounds; honest and attacked ones of a trial have the same noise."""
+        """The model after the attacked rounds; honest and attacked ones of a trial have the same draws."""
         assert self.resume is not None
-        fleet, mod = self.setup.fleet, None
+        fleet, mod = replace(self.setup.fleet, streams=self.setup.streams_of(trial)), None
         if poison is not None:
             attackers = frozenset(range(poison.clients))
             mod = Poisoner(poisoned_fleet(fleet, poison.goal, attackers), attackers, passes=poison.passes)
-        stage = self.resume(f"trial/{trial}", () if mod is None else (mod,))
+        stage = self.resume(trial, () if mod is None else (mod,))
         federation, server = stage.federation, self.setup.scenario.server
         if mod is not None and poison is not None:
             # The sum of all boosted updates moves the model by the mean of those of the malicious clients.
