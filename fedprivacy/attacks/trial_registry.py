@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fedprivacy.attacks.poisoning.attack import ModelPoisoning
 from fedprivacy.attacks.property_inference import PropertyInference
 from fedprivacy.attacks.trials import TrialKind
 
-REGISTRY: Mapping[str, TrialKind[Any]] = {"property": PropertyInference()}
+REGISTRY: Mapping[str, TrialKind[Any]] = {"property": PropertyInference(), "poisoning": ModelPoisoning()}

@@ -15,9 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.attacks.intervals import CONFIDENCE, TARGETS, Figure, proportion_high, proportion_low
+from fedprivacy.attacks.poisoning.poisoned_records import Poison
 from fedprivacy.errors import InputError
+from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import TrialAttack
 
+TRIALS = (
+    "An attack in trials repeats its experiment with a fresh secret each time. The victim answers in the "
+    "observed rounds of one run, each time from other records and with noise of its own. Trials are "
+    "experiments that exclude each other: a guarantee covers one of them, as it covers the one victim that "
+    "exists."
+)
+GUESSING = "guessing succeeds"
 Records = tuple[NDArray[np.float32], NDArray[np.int64]]  # records (records, *features), labels (records,)
 Rows = NDArray[np.float64]
 Settings = TypeVar("Settings", bound=TrialAttack, contravariant=True)
@@ -33,6 +42,7 @@ class Outcome:
         figures: Further figures by name, such as "AUC"; values lie between -1 and 1.
         accuracy: The attacked model's accuracy on held-out records.
         seconds: The duration.
+        without: The outcome of the same trials without the attack, where the kind runs them.
     """
 
     successes: int
@@ -40,6 +50,25 @@ class Outcome:
     figures: dict[str, Figure] = field(default_factory=dict)
     accuracy: float | None = None
     seconds: float = 0.0
+    without: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class Without:
+    """What the trials give without the attack, over all runs.
+
+    Args:
+        success: The share of trials in which what the attack is after happens by itself.
+        figures: The further figures, by name.
+    """
+
+    success: Figure
+    figures: Mapping[str, Figure]
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        figures = {name: figure.to_json() for name, figure in self.figures.items()}
+        return {"success": self.success.to_json(), "figures": figures}
 
 
 @dataclass(frozen=True)
@@ -51,18 +80,21 @@ class Ceiling:
         assumptions: Those of the bound; where nothing is guaranteed, the reason.
         basis: The trade-off curve, or the pair, that it follows from.
         figures: The largest values of further figures, by name.
+        floors: The smallest values of further figures, by name.
     """
 
     success: float | None
     assumptions: tuple[str, ...]
     basis: str = ""
     figures: dict[str, float] = field(default_factory=dict)
+    floors: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The bound as a JSON object."""
         return {
             "success": self.success,
             "figures": dict(self.figures),
+            **({"floors": dict(self.floors)} if self.floors else {}),
             "basis": self.basis or None,
             "assumptions": list(self.assumptions),
         }
@@ -122,6 +154,25 @@ class Victim(Protocol):
     def stream(self, purpose: str) -> np.random.Generator:
         """The random stream of a purpose, by the seed of the run."""
 
+    @property
+    def held_out(self) -> Records:
+        """Held-out records, which no client trains on."""
+
+    @property
+    def brightest(self) -> float:
+        """The largest value in held-out records."""
+
+    def after_rounds(self, poison: Poison | None, trial: int) -> NDArray[np.float32]:
+        """The model after the attacked rounds, shape (parameters,).
+
+        Args:
+            poison: What malicious clients do in these rounds; None: all are honest.
+            trial: Keys the noise and the batches of the rounds.
+        """
+
+    def labels(self, weights: NDArray[np.float32], x: NDArray[np.float32]) -> NDArray[np.int64]:
+        """The labels that a model gives records, shape (records,)."""
+
 
 class TrialKind(Protocol[Settings]):
     """A kind of attack in trials."""
@@ -130,15 +181,27 @@ class TrialKind(Protocol[Settings]):
     def success(self) -> str:
         """What a success is, as a clause: "the attacker guesses ..."."""
 
-    def chance(self, attack: Settings) -> float:
-        """The probability of success without any observation."""
+    @property
+    def comparison(self) -> str:
+        """What `chance` is the share of, as a clause: "guessing succeeds"."""
 
-    def ceiling(self, attack: Settings, ledger: Mapping[str, Any]) -> Ceiling:
+    @property
+    def note(self) -> str:
+        """What a trial repeats, and what the guarantee covers; a document with such an attack states it."""
+
+    def chance(self, attack: Settings, without: Without | None) -> float:
+        """The probability of success without any observation, or without the attack."""
+
+    def ceiling(
+        self, attack: Settings, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None
+    ) -> Ceiling:
         """The most that a run's ledger allows the attack.
 
         Args:
             attack: The attack.
             ledger: As `Ledger.to_json` wrote it, from a live or a stored run.
+            run: The attacked run.
+            without: The trials without the attack, where the kind runs them.
         """
 
     def check(self, attack: Settings, victim: Victim) -> None:

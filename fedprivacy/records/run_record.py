@@ -29,9 +29,10 @@ from fedprivacy.io.validation import check
 from fedprivacy.models.by_name import Evaluation
 from fedprivacy.plan.mechanism_search import Candidate
 from fedprivacy.plan.privacy_plan import Plan
-from fedprivacy.records.bias import dropout_note, estimate, void_note
+from fedprivacy.records.bias import dropout_note, estimate, unanswered_note, void_note
 from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
+from fedprivacy.scenario.sections import least_answers
 from fedprivacy.training import early_stopping
 
 TUNING_UNSTATED = (
@@ -218,7 +219,7 @@ class RunRecord:
             privacy=stated_privacy(plan, ledger, self._candidates),
             ledger=ledger,
             operator_only=list(RunDocument.OPERATOR_ONLY),
-            estimate=estimate(self.rounds),
+            estimate=estimate(self.rounds, self.scenario.server.aggregation),
             notes=notes_of(scenario, plan, self.rounds, tested=self.ledger.tested),
             performance=Performance.new(
                 seconds=round(seconds, 3),
@@ -276,15 +277,20 @@ def notes_of(
         *[UNTESTED_NOTE] * (isinstance(data, OnNodes) and data.test is None),
         *_stopping(scenario, plan, rounds),
         *[ADAPTIVE_NOTE] * (plan.adaptive is not None),
-        *([dropout_note(dropout)] if dropout else []),
-        *_void(plan, rounds),
+        *([dropout_note(dropout, scenario.server.aggregation)] if dropout else []),
+        *_void(scenario, plan, rounds),
     ]
 
 
-def _void(plan: Plan, rounds: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The note about rounds with too few survivors, if there are any."""
-    void = sum(bool(event.get("void")) for event in rounds)
-    return [void_note(void, len(rounds), plan.shares.min_survivors)] if void and plan.shares else []
+def _void(scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The note about rounds with too few survivors or answers, if there are any."""
+    void, server = sum(bool(event.get("void")) for event in rounds), scenario.server
+    if not void:
+        return []
+    if plan.shares is not None:
+        return [void_note(void, len(rounds), plan.shares.min_survivors)]
+    least = least_answers(server.aggregation, server.byzantine or 0)
+    return [unanswered_note(void, len(rounds), server.aggregation, least)]
 
 
 def has_stopped_early(scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[str, Any]]) -> bool:
@@ -317,7 +323,7 @@ def heard_of(
         **document,
         "rounds": rounds,
         "final": _final(rounds, None),
-        "estimate": estimate(rounds),
+        "estimate": estimate(rounds, scenario.server.aggregation),
         "notes": notes_of(scenario, plan, rounds, tested=tested),
     }
 

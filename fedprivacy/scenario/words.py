@@ -36,6 +36,7 @@ _NOUNS = {
     "noise_draw": "way to draw noise",
     "observe": "kind of reply",
     "denoise": "way to take out noise",
+    "aggregation": "rule of aggregation",
     "on": "data to evaluate on",
 }
 _BOUNDS = (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most"))

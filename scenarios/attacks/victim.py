@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from flwr.clientapp.typing import Mod
 from numpy.typing import NDArray
 
 from clients.chunk_training import ChunkTrainer, client_chunks
-from fedprivacy.attacks.trials import Rows
+from clients.poisoner import Poisoner, poisoned_fleet
+from fedprivacy.attacks.poisoning.poisoned_records import Poison
+from fedprivacy.attacks.trials import Records, Rows
 from fedprivacy.data.groups import grouping
 from fedprivacy.data.record_columns import feature
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.clipping import clip
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.messages.protocol import TrainRequest
+from fedprivacy.models.prediction import predict
 from fedprivacy.population.partition import Partition
 from fedprivacy.scenario.data import FileData
-from scenarios.attacks.game_setup import GameSetup
+from scenarios.attacks.game_setup import GameSetup, Stage
 from server.strategy import add_central_noise
 
 Ids = NDArray[np.int64]
@@ -39,6 +43,9 @@ class AttackedClient:
         models: The model that clients are sent in each observed round, each of shape (parameters,).
         first: The number of the first observed round.
         key: The identity of the attack, which keys its noise.
+        resume: Resumes the run at the first observed round for a repetition, by its number, with Flower mods
+            around the clients; None before anything is trained.
+        rounds: The number of observed rounds.
     """
 
     setup: GameSetup
@@ -46,6 +53,8 @@ class AttackedClient:
     models: Models
     first: int
     key: str
+    resume: Callable[[int, tuple[Mod, ...]], Stage] | None = None
+    rounds: int = 0
 
     @property
     def weights(self) -> Models:
@@ -130,3 +139,35 @@ class AttackedClient:
     def stream(self, purpose: str) -> np.random.Generator:
         """The random stream of a purpose, by the seed of the run."""
         return self.setup.fleet.streams.stream(purpose)
+
+    @property
+    def held_out(self) -> Records:
+        """Held-out records, which no client trains on."""
+        return self.setup.game.people.held_out("test")
+
+    @property
+    def brightest(self) -> float:
+        """The largest value in held-out records."""
+        return float(self.held_out[0].max(initial=0.0))
+
+    def after_rounds(self, poison: Poison | None, trial: int) -> NDArray[np.float32]:
+        """The model after the attacked rounds; honest and attacked ones of a trial have the same draws."""
+        assert self.resume is not None
+        fleet, mod = replace(self.setup.fleet, streams=self.setup.streams_of(trial)), None
+        if poison is not None:
+            attackers = frozenset(range(poison.clients))
+            mod = Poisoner(poisoned_fleet(fleet, poison.goal, attackers), attackers, passes=poison.passes)
+        stage = self.resume(trial, () if mod is None else (mod,))
+        federation, server = stage.federation, self.setup.scenario.server
+        if mod is not None and poison is not None:
+            # The sum of all boosted updates moves the model by the mean of those of the malicious clients.
+            replaces = federation.denominator / server.learning_rate / poison.clients
+            mod.boost = poison.boost or replaces
+            mod.most = None if server.clips else federation.longest
+        for number in range(self.first, self.first + self.rounds):
+            federation.round(number)
+        return federation.model
+
+    def labels(self, weights: NDArray[np.float32], x: NDArray[np.float32]) -> NDArray[np.int64]:
+        """The labels that a model gives records."""
+        return predict(self.setup.fleet.module, weights, x).named

@@ -227,13 +227,76 @@ class Property(TrialAttack):
         return self.model_copy(update={"column": None, "value": "0"})
 
 
-Attack = Annotated[Passive | Ascent | Released | Property, Field(discriminator="kind")]
+Pixel = Annotated[tuple[int, int], Field(strict=False)]  # row, column
+
+
+class Poisoning(TrialAttack):
+    """Malicious clients make the model take some records for others; the same run without them beside it."""
+
+    kind: Literal["poisoning"]
+    seat: Literal["participant"] = Field(
+        "participant", description="From where: a client uploads what it likes."
+    )
+    trials: int = Field(
+        20, ge=20, le=10**5, description="How often the rounds are run with and without them, such as 20."
+    )
+    rounds: int = Field(1, ge=1, le=10**4, description="How many rounds they attack, such as 1.")
+    goal: Literal["backdoor", "label-flip"] = Field(
+        "backdoor",
+        description="What the model should take for the target: pictures with a trigger, or the records of "
+        "one label.",
+    )
+    clients: int = Field(
+        1,
+        ge=1,
+        le=10**6,
+        description="The number of malicious clients, those of the lowest ids, such as 1.",
+    )
+    target: int = Field(
+        ge=0, description="The label that the model should give, counted from 0.", examples=[0]
+    )
+    source: int | None = Field(
+        None,
+        ge=0,
+        description="The label of the records that the model should get wrong; of a backdoor any without it.",
+        examples=[7],
+    )
+    pixels: tuple[Pixel, ...] | None = Field(
+        None,
+        strict=False,
+        min_length=1,
+        max_length=1000,
+        description="The pixels of a trigger as [row, column] from the top left, such as [[26, 26]].",
+    )
+    value: float | None = Field(
+        None,
+        ge=-1e6,
+        le=1e6,
+        description="The value of these pixels, after scaling, such as 1.0; without it the largest there is.",
+    )
+    share: float = Field(
+        0.5, gt=0, le=1, description="The share of the malicious clients' pictures that have the trigger."
+    )
+    boost: float | None = Field(
+        None,
+        gt=0,
+        le=10**6,
+        description="By what a malicious client multiplies its update; else what replaces the global model.",
+        examples=[20.0],
+    )
+    passes: int = Field(
+        1, ge=1, le=1000, description="How often a malicious client goes through its training in a round."
+    )
+
+
+Attack = Annotated[Passive | Ascent | Released | Property | Poisoning, Field(discriminator="kind")]
 ATTACK = Kind(
     {
         "passive": Passive,
         "active-gradient-ascent": Ascent,
         "released": Released,
         "property": Property,
+        "poisoning": Poisoning,
     },
     "kind",
     "attack",
