@@ -116,28 +116,56 @@ def bound_of_ledger(ledger: Mapping[str, Any], seat: str) -> Bound:
         InputError: no such seat, or the ledger is damaged.
         UnsupportedEvent: no accountant answers for one of its events.
     """
-    _check(seat, SEES, "seat")
     try:
-        claims = [claim for claim in ledger["claims"] if claim["observer"] == seat]
-        bounds = [_bound(claim, ledger["unit"], ledger["adjacency"]) for claim in claims]
-    except (KeyError, TypeError) as error:
-        raise InputError(f"the ledger is damaged: {type(error).__name__}: {error}") from error
-    if not bounds:
-        raise InputError(f"the ledger is damaged: it says nothing of the {seat}.")
+        unit, adjacency = ledger["unit"], ledger["adjacency"]
+    except KeyError as error:
+        raise InputError(f"the ledger is damaged: KeyError: {error}") from error
+    bounds = [
+        Bound(seat, None, assumptions)
+        if curve is None
+        else _of_a_record(seat, curve, assumptions, unit, adjacency)
+        for curve, assumptions in curves_of_ledger(ledger, seat)
+    ]
     return min(bounds, key=lambda bound: 2.0 if bound.curve is None else bound.curve.auc)
 
 
-def _bound(claim: Mapping[str, Any], unit: str, adjacency: str) -> Bound:
+def curves_of_ledger(ledger: Mapping[str, Any], seat: str) -> list[tuple[TradeOff | None, tuple[str, ...]]]:
+    """The curve between neighbours of each claim of a run's ledger for one seat, with its assumptions.
+
+    Where a claim guarantees nothing the curve is None, and the first assumption is the reason.
+
+    Args:
+        ledger: The JSON object that `Ledger.to_json` wrote, from a live or a stored run.
+        seat: "server", "participant" or "outsider".
+
+    Raises:
+        InputError: no such seat, or the ledger is damaged.
+        UnsupportedEvent: no accountant answers for one of its events.
+    """
+    _check(seat, SEES, "seat")
+    try:
+        claims = [claim for claim in ledger["claims"] if claim["observer"] == seat]
+        curves = [_curve(claim, ledger["adjacency"]) for claim in claims]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"the ledger is damaged: {type(error).__name__}: {error}") from error
+    if not curves:
+        raise InputError(f"the ledger is damaged: it says nothing of the {seat}.")
+    return curves
+
+
+def _curve(claim: Mapping[str, Any], adjacency: str) -> tuple[TradeOff | None, tuple[str, ...]]:
     assumptions: Sequence[str] = claim["assumptions"]
     curve = None
     if claim["event"] is not None:
         curve = from_event(from_json(claim["event"]), adjacency)
         if curve is None:
             assumptions = (str(TrainingAssumption.NOISE_IS_ZERO), *assumptions)
-    if curve is None:
-        return Bound(claim["observer"], None, tuple(assumptions))
+    return curve, tuple(assumptions)
+
+
+def _of_a_record(seat: str, curve: TradeOff, assumptions: Sequence[str], unit: str, adjacency: str) -> Bound:
     curve, steps = _for_a_record(curve, unit, adjacency)
-    return Bound(claim["observer"], curve, (*steps, *assumptions))
+    return Bound(seat, curve, (*steps, *assumptions))
 
 
 def _for_a_record(curve: TradeOff, unit: str, adjacency: str) -> tuple[TradeOff, tuple[str, ...]]:
