@@ -163,7 +163,11 @@ def _curve(claim: Mapping[str, Any], adjacency: str) -> tuple[TradeOff | None, t
     return curve, tuple(assumptions)
 
 
-def _of_a_record(seat: str, curve: TradeOff, assumptions: Sequence[str], unit: str, adjacency: str) -> Bound:
+def _of_a_record(
+    seat: str, curve: TradeOff | None, assumptions: tuple[str, ...], unit: str, adjacency: str
+) -> Bound:
+    if curve is None:
+        return Bound(seat, None, assumptions)
     curve, steps = _for_a_record(curve, unit, adjacency)
     return Bound(seat, curve, (*steps, *assumptions))
 

@@ -9,7 +9,9 @@ from typing import Any
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.one_run_epsilon import Guesses, lower_bound
 from fedprivacy.attacks.roc import Counts
-from fedprivacy.attacks.verdict import Case, Verdict, verdict
+from fedprivacy.attacks.trial_registry import REGISTRY
+from fedprivacy.attacks.trials import success_rate
+from fedprivacy.attacks.verdict import Case, TrialCase, Verdict, verdict
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.guarantees.statement import SEES, guarantees
 from fedprivacy.plan.privacy_plan import Plan
@@ -22,6 +24,12 @@ GAME = (
     "trains on its members, nobody on the others. Scores and thresholds are chosen on one half of the "
     "targets and measured on the other. An empirical epsilon is of the targets alone that were drawn blind "
     "to membership, whose coins are still fair; it holds at its confidence for each attack by itself."
+)
+TRIALS = (
+    "An attack in trials repeats its experiment with a fresh secret each time. The victim answers in the "
+    "observed rounds of one run, each time from other records and with noise of its own. Trials are "
+    "experiments that exclude each other: a guarantee covers one of them, as it covers the one victim that "
+    "exists."
 )
 BRANCHES = (
     "Each attack goes on from where training ended, with noise of its own, and spends rounds: what clients "
@@ -52,9 +60,12 @@ def budget(variant: AttackScenario, plan: Plan) -> float | None:
 
 def frame_of(scenario: AttackScenario) -> dict[str, Any]:
     """The entries of the document that concern all attacks: notes and operator-only fields."""
+    game = [GAME] if scenario.membership_attacks else []
+    trials = [TRIALS] if scenario.trial_attacks else []
     looked = any(isinstance(kind, Released) for kind in scenario.attacks.values())
-    stored = [TRANSCRIPTS] * scenario.game.transcripts + [RELEASED] * looked
-    notes = [GAME, BRANCHES, *([BY_ARM] if scenario.arms else []), *stored]
+    seen = scenario.game.transcripts and bool(scenario.membership_attacks)
+    stored = [TRANSCRIPTS] * seen + [RELEASED] * looked
+    notes = [*game, *trials, BRANCHES, *([BY_ARM] if scenario.arms else []), *stored]
     return {"notes": notes, "operator_only": list(ReplayDocument.OPERATOR_ONLY)}
 
 
@@ -71,21 +82,60 @@ def attack_claims(
         ledger: Theirs.
     """
     attack = variant.attacks[name]
+    return {
+        **_run_claims(variant, name, number, plan, ledger),
+        "isolating": attack.isolating,
+        "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
+        "bound": bound_of_ledger(ledger, attack.seat).to_json(),
+    }
+
+
+def trial_claims(
+    variant: AttackScenario,
+    name: str,
+    number: int,
+    plan: Plan,
+    ledger: Mapping[str, Any],
+    runs: Sequence[tuple[int, int]],
+) -> dict[str, Any]:
+    """The entries of the document about an attack in trials that follow from its counts and its plan.
+
+    Args:
+        variant: The scenario of the attacked runs.
+        name: The attack's.
+        number: That of the variant, and of its ledger.
+        plan: Of the attacked runs.
+        ledger: Theirs.
+        runs: Successes and trials of each run.
+    """
+    attack = variant.trial_attacks[name]
+    kind = REGISTRY[attack.kind]
+    return {
+        **_run_claims(variant, name, number, plan, ledger),
+        "means": kind.success,
+        "success": success_rate(runs).to_json(),
+        "chance": kind.chance(attack),
+        "bound": kind.ceiling(attack, ledger).to_json(),
+    }
+
+
+def _run_claims(
+    variant: AttackScenario, name: str, number: int, plan: Plan, ledger: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The entries of any attack about its seat and the attacked runs."""
+    attack = variant.attacks[name]
     guarantee = next(stated for stated in guarantees(ledger) if stated.observer == attack.seat)
     return {
         "name": name,
         **({"arm": variant.arm} if variant.arm else {}),
         "attack": attack.kind,
         "seat": attack.seat,
-        "isolating": attack.isolating,
         "trust": variant.privacy.trust,
         "mechanism": None if plan.mechanism is None else plan.mechanism.name,
         "epsilon": budget(variant, plan),
         "ledger": number,
-        "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
         "rounds": attack.rounds_taken(variant.game.members + variant.game.nonmembers) or None,
         "guarantee": guarantee.to_json(),
-        "bound": bound_of_ledger(ledger, attack.seat).to_json(),
     }
 
 
@@ -137,7 +187,10 @@ def bounds_of(ledger: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def verdict_of(
-    variants: Sequence[AttackScenario], attacks: Sequence[Mapping[str, Any]], ledgers: Sequence[Any]
+    variants: Sequence[AttackScenario],
+    attacks: Sequence[Mapping[str, Any]],
+    trials: Sequence[Mapping[str, Any]],
+    ledgers: Sequence[Any],
 ) -> Verdict:
     """All attacks of a document together against their bounds.
 
@@ -145,18 +198,27 @@ def verdict_of(
         variants: The scenarios of the attacked runs.
         attacks: As the document has them: with `points`, and where it may be shown with the bound, those of
             `supervised`.
+        trials: The attacks in trials, with `runs` and `bound`.
         ledgers: Of the attacked runs.
     """
-    cases = []
+    cases: list[Case | TrialCase] = []
     for attack in attacks:
-        suffix = f" ({variants[attack['ledger']].label})" if len(variants) > 1 else ""
         points = _points(attack["points"])
         if "points" in attack.get("supervised", {}):
             learned = _points(attack["supervised"]["points"])
             points.update({f"{at}, supervised": counts for at, counts in learned.items()})
         bound = bound_of_ledger(ledgers[attack["ledger"]], attack["seat"])
-        cases.append(Case(f"{attack['name']}{suffix}", bound, points))
+        cases.append(Case(_labelled(attack, variants), bound, points))
+    for attack in trials:
+        successes, count = (sum(run[key] for run in attack["runs"]) for key in ("successes", "trials"))
+        cases.append(TrialCase(_labelled(attack, variants), successes, count, attack["bound"]["success"]))
     return verdict(cases)
+
+
+def _labelled(attack: Mapping[str, Any], variants: Sequence[AttackScenario]) -> str:
+    """The name of an attack, with its variant where there are several."""
+    suffix = f" ({variants[attack['ledger']].label})" if len(variants) > 1 else ""
+    return f"{attack['name']}{suffix}"
 
 
 def points_json(points: Mapping[str, Sequence[Counts]]) -> dict[str, list[dict[str, int]]]:

@@ -107,6 +107,17 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
     )
 
 
+def game_without_targets(people: Population, victim: int) -> Game:
+    """The game of attacks in trials, which judge no targets: the victim owns all its records.
+
+    Args:
+        people: The data as the scenario deals them.
+        victim: A client.
+    """
+    ids, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    return Game(people, victim, ids, flags, flags, flags, 0)
+
+
 def _dealt(partition: Partition, victim: int, joined: Ids, left: Ids) -> Partition:
     owned = [joined if client == victim else partition.records(client) for client in range(partition.clients)]
     offsets = np.concatenate([[0], np.cumsum([len(records) for records in owned])]).astype(np.int64)

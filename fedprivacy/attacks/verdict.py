@@ -13,7 +13,6 @@ from typing import Any
 from fedprivacy.attacks.bounds import Bound
 from fedprivacy.attacks.intervals import proportion_high, proportion_low
 from fedprivacy.attacks.roc import Counts
-from fedprivacy.attacks.tradeoff import TradeOff
 from fedprivacy.errors import InputError
 
 ERROR = 0.05  # the probability of a false alarm, of all checks together
@@ -36,22 +35,50 @@ class Case:
 
 
 @dataclass(frozen=True)
+class TrialCase:
+    """An attack in trials before the court.
+
+    Args:
+        name: The attack.
+        successes: Over all runs.
+        trials: Over all runs.
+        allowed: The largest probability of success; None without a guarantee.
+    """
+
+    name: str
+    successes: int
+    trials: int
+    allowed: float | None
+
+
+@dataclass(frozen=True)
 class Refutation:
-    """An operating point above the bound.
+    """An operating point, or a rate of success, above the bound.
 
     Args:
         attack: Whose.
-        at: Which: "balanced", or the FPR that its threshold aims at.
-        tpr: The TPR is at least this.
-        fpr: And the FPR at most this.
-        allowed: The largest TPR that the bound allows at this FPR.
+        at: Which: "balanced", or the FPR that its threshold aims at; of an attack in trials "success".
+        tpr: The TPR, or the probability of success, is at least this.
+        fpr: And the FPR at most this; None of an attack in trials.
+        allowed: The largest TPR that the bound allows at this FPR, or the largest probability of success.
     """
 
     attack: str
     at: str
     tpr: float
-    fpr: float
+    fpr: float | None
     allowed: float
+
+    @property
+    def words(self) -> str:
+        """The figures in words."""
+        if self.fpr is None:
+            found = f"succeeds in at least {_percent(self.tpr)} of trials"
+            return f"{self.attack} {found}, where at most {_percent(self.allowed)} are allowed"
+        return (
+            f"{self.attack} finds at least {_percent(self.tpr)} of the members at an FPR of at most "
+            f"{_percent(self.fpr)}, where at most {_percent(self.allowed)} are allowed"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The refutation as a JSON object."""
@@ -107,8 +134,7 @@ class Verdict:
         names, worst = list(dict.fromkeys(single.attack for single in self.refuted)), self.refuted[0]
         return (
             f"{_listed(names)} {'is' if len(names) == 1 else 'are'} above what the guarantee allows: "
-            f"{worst.attack} finds at least {_percent(worst.tpr)} of the members at an FPR of at most "
-            f"{_percent(worst.fpr)}, where at most {_percent(worst.allowed)} are allowed {basis}. "
+            f"{worst.words} {basis}. "
             "An assumption of the guarantee does not hold, or there is a mistake in noise, accounting or "
             f"game: do not rely on it before this is explained.{rest}"
         )
@@ -126,7 +152,7 @@ class Verdict:
         }
 
 
-def verdict(cases: Sequence[Case], error: float = ERROR) -> Verdict:
+def verdict(cases: Sequence[Case | TrialCase], error: float = ERROR) -> Verdict:
     """Holds every operating point of every attack against its bound, all at once.
 
     A point refutes its bound if the lower end of its TPR is above what the curve allows at the upper end of
@@ -147,7 +173,7 @@ def verdict(cases: Sequence[Case], error: float = ERROR) -> Verdict:
     as a rare participation, that event alone can raise a false alarm.
 
     Args:
-        cases: The attacks.
+        cases: The attacks; the rate of success of one in trials is a check of one end.
         error: The probability of a false alarm, above 0 and at most 0.5.
 
     Raises:
@@ -155,23 +181,37 @@ def verdict(cases: Sequence[Case], error: float = ERROR) -> Verdict:
     """
     if not 0 < error <= _LARGEST_ERROR:
         raise InputError(f"error = {error}: must be above 0 and at most {_LARGEST_ERROR}; 0.05 is usual.")
-    bounded = [(case, case.bound.curve) for case in cases if case.bound.curve is not None]
-    checks = sum(len(case.points) for case, _ in bounded)
+    bounded = [case for case in cases if _is_bounded(case)]
+    checks = sum(len(case.points) if isinstance(case, Case) else 1 for case in bounded)
+    each = error / max(1, 2 * checks)
     refuted = [
         refutation
-        for case, curve in bounded
-        for refutation in _refuted(case, curve, error / max(1, 2 * checks))
+        for case in bounded
+        for refutation in (
+            _refuted(case, each) if isinstance(case, Case) else _refuted_in_trials(case, 2 * each)
+        )
     ]
     return Verdict(
-        checked=tuple(case.name for case, _ in bounded),
-        unbounded=tuple(case.name for case in cases if case.bound.curve is None),
+        checked=tuple(case.name for case in bounded),
+        unbounded=tuple(case.name for case in cases if not _is_bounded(case)),
         checks=checks,
         error=error,
         refuted=tuple(sorted(refuted, key=lambda refutation: refutation.allowed - refutation.tpr)),
     )
 
 
-def _refuted(case: Case, curve: TradeOff, error: float) -> Iterator[Refutation]:
+def _is_bounded(case: Case | TrialCase) -> bool:
+    return (case.bound.curve if isinstance(case, Case) else case.allowed) is not None
+
+
+def _refuted_in_trials(case: TrialCase, error: float) -> Iterator[Refutation]:
+    """The rate of success, if its exact lower end at `error` is above the bound."""
+    least = proportion_low(case.successes, case.trials, error)
+    if case.allowed is not None and least > case.allowed:
+        yield Refutation(case.name, "success", least, None, case.allowed)
+
+
+def _refuted(case: Case, error: float) -> Iterator[Refutation]:
     """The points of an attack above its curve, each end at `error`.
 
     The counts of several runs are added up. Each run has a TPR and an FPR of its own, and a sum of binomials
@@ -181,6 +221,8 @@ def _refuted(case: Case, curve: TradeOff, error: float) -> Iterator[Refutation]:
     weigh the runs alike. An FPR weighed by members is at most the other one times the largest ratio of a
     run's share of the members to its share of the non-members.
     """
+    curve = case.bound.curve
+    assert curve is not None
     for at, runs in case.points.items():
         members, others = sum(run.members for run in runs), sum(run.nonmembers for run in runs)
         hits, alarms = sum(run.hits for run in runs), sum(run.alarms for run in runs)

@@ -11,6 +11,7 @@ from fedprivacy.documents.attack import CLIPPED, ArmResult, Attack, Level, Verdi
 from fedprivacy.documents.envelope import STATUS, Document, Performance
 from fedprivacy.documents.ledger import Ledger
 from fedprivacy.documents.redaction import SEEDS
+from fedprivacy.documents.trial import TrialResult
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.io.document_part import CHECKED, Checked, Raw
 
@@ -21,7 +22,7 @@ class ReplayDocument(Document):
     KIND = "replay"
     OPERATOR_ONLY = (
         *("attacks[].model_accuracy.train", "arms[].accuracy.train", "arms[].accuracies.train"),
-        *("attacks[].seconds", "exposures", "performance.seconds", "error"),
+        *("attacks[].seconds", "trials[].seconds", "exposures", "performance.seconds", "error"),
         *SEEDS,
     )
 
@@ -29,6 +30,9 @@ class ReplayDocument(Document):
     status: Annotated[str, STATUS] = "finished"
     error: Annotated[str | None, CHECKED] = None
     attacks: Annotated[tuple[Attack, ...], Checked(Annotated[list[Attack], Field(max_length=1000)])] = ()
+    trials: Annotated[
+        tuple[TrialResult, ...], Checked(Annotated[list[TrialResult], Field(max_length=1000)], optional=True)
+    ] = ()
     arms: Annotated[
         tuple[ArmResult, ...], Checked(Annotated[list[ArmResult], Field(max_length=1000)], optional=True)
     ] = ()
@@ -43,17 +47,23 @@ class ReplayDocument(Document):
     @model_validator(mode="after")
     def _every_private_run_has_an_epsilon(self) -> ReplayDocument:
         """Runs that were given their noise, not an epsilon, have the largest that is guaranteed."""
-        given = [attack for attack in self.attacks if attack.lacks_epsilon]
+        given = [attack for attack in self.completed if attack.lacks_epsilon]
         held = [
             g.epsilon for attack in given if (g := attack.guarantee) is not None and g.holds and g.epsilon
         ]
         if not held or self.arms:  # each arm has its own
             return self
         update = {"epsilon": max(held)}
-        attacks = (
-            attack.model_copy(update=update) if attack.lacks_epsilon else attack for attack in self.attacks
+        attacks, trials = (
+            tuple(each.model_copy(update=update) if each.lacks_epsilon else each for each in part)
+            for part in (self.attacks, self.trials)
         )
-        return self.model_copy(update={"attacks": tuple(attacks)})
+        return self.model_copy(update={"attacks": attacks, "trials": trials})
+
+    @property
+    def completed(self) -> tuple[Attack | TrialResult, ...]:
+        """All attacks that were completed, those in trials last."""
+        return (*self.attacks, *self.trials)
 
     @property
     def trust(self) -> str:
@@ -82,8 +92,8 @@ class ReplayDocument(Document):
     @property
     def levels(self) -> tuple[Level, ...]:
         """The epsilons of the attacked runs, the strictest first; then clipping alone; last no privacy."""
-        present = {attack.level for attack in self.attacks}
-        private = sorted({attack.epsilon for attack in self.attacks if attack.epsilon is not None})
+        present = {attack.level for attack in self.completed}
+        private = sorted({attack.epsilon for attack in self.completed if attack.epsilon is not None})
         return (*private, *(level for level in (CLIPPED, None) if level in present))
 
     @property
@@ -114,14 +124,14 @@ class ReplayDocument(Document):
     def trust_at(self, level: Level) -> str:
         """The trust model of the runs at a level; by default the scenario's."""
         return next(
-            (attack.trust for attack in self.attacks if attack.level == level and attack.trust), self.trust
+            (attack.trust for attack in self.completed if attack.level == level and attack.trust), self.trust
         )
 
     def guarantees(self, level: Level) -> list[Guarantee]:
         """The guarantees at a level against each attacking seat, once."""
         by_observer = {
             attack.guarantee.observer: attack.guarantee
-            for attack in self.attacks
+            for attack in self.completed
             if attack.level == level and attack.guarantee is not None
         }
         return list(by_observer.values())

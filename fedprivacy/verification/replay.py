@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.attacks.document_claims import arm_claims, attack_claims, budget, frame_of, proved, verdict_of
+from fedprivacy.attacks.document_claims import (
+    arm_claims,
+    attack_claims,
+    budget,
+    frame_of,
+    proved,
+    trial_claims,
+    verdict_of,
+)
 from fedprivacy.attacks.one_run_epsilon import Guesses
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.guarantees.ledger import Ledger
@@ -41,15 +49,17 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
         ledgers = [plain(Ledger(plan).in_advance().to_json()) for plan in plans]
     refuse_difference(document["ledgers"], ledgers, "ledgers", where, "its plans imply", AGAIN)
     attacks = _checked_attacks(document, scenario, variants, plans, ledgers, where)
+    trials = _checked_trials(document, scenario, variants, plans, ledgers, where)
     arms = {"arms": _checked_arms(document, scenario, variants, plans, ledgers, where)}
-    implied = {**frame_of(scenario), "verdict": verdict_of(variants, attacks, ledgers).to_json()}
+    implied = {**frame_of(scenario), "verdict": verdict_of(variants, attacks, trials, ledgers).to_json()}
     implied["notes"] += under_way(document["status"])
     # Its sentence follows from its facts, and another version may have phrased it otherwise.
     verdict = document.get("verdict")
     if isinstance(verdict, dict):
         verdict = {**verdict, "words": implied["verdict"]["words"]}
     refuse_parts({**document, "verdict": verdict}, implied, where, "its counts imply", AGAIN)
-    return {**document, **implied, "attacks": attacks, **(arms if scenario.arms else {})}
+    shown = {"attacks": attacks, **({"trials": trials} if trials else {})}
+    return {**document, **implied, **shown, **(arms if scenario.arms else {})}
 
 
 def _variants(scenario: AttackScenario, plans: Sequence[Mapping[str, Any]]) -> list[AttackScenario]:
@@ -83,14 +93,8 @@ def _checked_attacks(
     where: str,
 ) -> list[dict[str, Any]]:
     """The attacks, with what their variants, plans and guesses imply."""
-    order = [(number, name) for number, variant in enumerate(variants) for name in variant.attacks]
-    named = [(attack["ledger"], attack["name"]) for attack in document["attacks"]]
-    if document["status"] == "finished":
-        refuse_length(len(named), len(order), "attacks", where, "its scenario implies", AGAIN)
-    # Of work that broke off some are missing.
-    expected = [each for each in order if each in named]
-    if named != expected:
-        raise refusal(where, "attacks", "are others, or in another order, than its scenario has", AGAIN)
+    order = [(number, name) for number, variant in enumerate(variants) for name in variant.membership_attacks]
+    named = _named(document, "attacks", order, where)
     attacks = []
     for number, (attack, (at, name)) in enumerate(zip(document["attacks"], named, strict=True)):
         key, variant = f"attacks[{number}]", variants[at]
@@ -109,6 +113,46 @@ def _checked_attacks(
             refuse_length(len(runs), repeats, f"{key}.points.{score}", where, "its scenario implies", AGAIN)
         attacks.append({**attack, **implied})
     return attacks
+
+
+def _named(
+    document: Mapping[str, Any], part: str, order: Sequence[tuple[int, str]], where: str
+) -> list[tuple[int, str]]:
+    """The variant and the name of each stored attack, in the order of the scenario."""
+    named = [(attack["ledger"], attack["name"]) for attack in document.get(part) or ()]
+    if document["status"] == "finished":
+        refuse_length(len(named), len(order), part, where, "its scenario implies", AGAIN)
+    # Of work that broke off some are missing.
+    if named != [each for each in order if each in named]:
+        raise refusal(where, part, "are others, or in another order, than its scenario has", AGAIN)
+    return named
+
+
+def _checked_trials(
+    document: Mapping[str, Any],
+    scenario: AttackScenario,
+    variants: Sequence[AttackScenario],
+    plans: Sequence[Plan],
+    ledgers: Sequence[Mapping[str, Any]],
+    where: str,
+) -> list[dict[str, Any]]:
+    """The attacks in trials, with what their variants, plans and counts imply."""
+    order = [(number, name) for number, variant in enumerate(variants) for name in variant.trial_attacks]
+    trials = []
+    for number, (at, name) in enumerate(_named(document, "trials", order, where)):
+        key, attack = f"trials[{number}]", document["trials"][number]
+        refuse_length(
+            len(attack["runs"]), scenario.game.repeats, f"{key}.runs", where, "its scenario implies", AGAIN
+        )
+        for run in attack["runs"]:
+            if run["successes"] > run["trials"]:
+                raise refusal(where, f"{key}.runs", "has more successes than trials", AGAIN)
+        counts = [(run["successes"], run["trials"]) for run in attack["runs"]]
+        implied = trial_claims(variants[at], name, at, plans[at], ledgers[at], counts)
+        implied["seeds"] = scenario.game.repeats
+        refuse_parts(attack, implied, where, SOURCE, AGAIN, key)
+        trials.append({**attack, **implied})
+    return trials
 
 
 def _checked_arms(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from clients.app import charge, make_app
 from clients.fleet import Fleet
 from clients.joint_training import JointTraining
-from fedprivacy.attacks.game import Game, draw_game
+from fedprivacy.attacks.game import Game, draw_game, game_without_targets
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.models.by_name import Evaluation, evaluate
@@ -73,12 +73,10 @@ class GameSetup:
         settings = scenario.game
         self.scenario = scenario
         dealt = people or population(scenario.data)
-        self.game: Game = draw_game(
-            dealt,
-            settings.victim,
-            settings.members,
-            settings.nonmembers,
-            scenario.seed,
+        self.game: Game = (
+            draw_game(dealt, settings.victim, settings.members, settings.nonmembers, scenario.seed)
+            if scenario.membership_attacks
+            else game_without_targets(dealt, settings.victim)
         )
         # The sizes before the coins: rates and denominators that followed the coins would reveal memberships.
         self.fleet = Fleet.of(scenario, self.game.people, plan, sizes=dealt.partition.sizes)

@@ -29,6 +29,7 @@ from scenarios.attacks.participation_budget import open_account
 from scenarios.attacks.result_document import ResultsByRun, results
 from scenarios.attacks.scoring import from_json
 from scenarios.attacks.target_run import TargetRun, is_trained, run_branch, stored_run, train
+from scenarios.attacks.trial_runs import check_trials
 from scenarios.jobs.cell_store import CellTask
 from scenarios.jobs.outcome import JobOutcome
 from scenarios.jobs.process_pool import spread
@@ -215,11 +216,13 @@ def _runs(scenario: AttackScenario, number: int, base: Path | None) -> list[Targ
         InputError: one of their games cannot be drawn.
     """
     variant, first = scenario.variants[number], scenario.seed
-    plan, runs = GameSetup(variant).fleet.plan, []
+    setup = GameSetup(variant)
+    plan, runs = setup.fleet.plan, []
     for seed in range(first, first + scenario.game.repeats):
         seeded = variant.model_copy(update={"seed": seed})
         if seed != first:  # each has coins of its own, and all must give enough targets
-            GameSetup(seeded, plan)
+            setup = GameSetup(seeded, plan)
+        check_trials(setup)
         folder = Path(f"run-{seed}")
         if len(scenario.variants) > 1:
             folder = Path(seeded.label.replace(",", "").replace(" ", "-")) / folder

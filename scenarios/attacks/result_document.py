@@ -15,20 +15,23 @@ from fedprivacy.attacks.document_claims import (
     frame_of,
     points_json,
     proved,
+    trial_claims,
     verdict_of,
 )
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.metrics import points_of
 from fedprivacy.attacks.one_run_epsilon import Guesses, lower_bound
+from fedprivacy.attacks.trials import Outcome
 from fedprivacy.documents.attack import Attack, ModelAccuracy
+from fedprivacy.documents.trial import TrialResult
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import Passive
 from scenarios.attacks.accuracy import Trained, arms_document
-from scenarios.attacks.scoring import AttackResult, histogram
+from scenarios.attacks.scoring import AttackResult, Result, histogram
 
-ResultsByRun = dict[tuple[int, int, str], AttackResult]  # by the number of the variant, the seed, the attack
+ResultsByRun = dict[tuple[int, int, str], Result]  # by the number of the variant, the seed, the attack
 RoundsStarted = Mapping[tuple[int, int], int]  # by the number of the variant, the seed
 
 
@@ -52,33 +55,51 @@ def results(
     variants = scenario.variants
     seeds = range(scenario.seed, scenario.seed + scenario.game.repeats)
     ledgers = [Ledger(plan).in_advance().to_json() for plan in plans]
-    attacks = [
-        _attack(
-            variant,
-            name,
-            number,
-            [results_by_run[number, seed, name] for seed in seeds],
-            ledgers[number],
-            plans[number],
-            {variant.warm_up if variant.server.patience is None else started.get((number, s)) for s in seeds},
-        )
-        for number, variant in enumerate(variants)
-        for name in variant.attacks
-        if all((number, seed, name) in results_by_run for seed in seeds)
-    ]
+    attacks, trials = [], []
+    for number, variant in enumerate(variants):
+        for name in variant.attacks:
+            completed = [results_by_run.get((number, seed, name)) for seed in seeds]
+            judged = [run for run in completed if isinstance(run, AttackResult)]
+            repeated = [run for run in completed if isinstance(run, Outcome)]
+            if len(judged) == len(seeds):
+                stops = variant.server.patience is not None
+                rounds = {started.get((number, seed)) if stops else variant.warm_up for seed in seeds}
+                attacks.append(_attack(variant, name, number, judged, ledgers[number], plans[number], rounds))
+            elif len(repeated) == len(seeds):
+                trials.append(_in_trials(variant, name, number, repeated, ledgers[number], plans[number]))
     arms = {}
     if scenario.arms:
         epsilons = [budget(*pair) for pair in zip(variants, plans, strict=True)]
         arms["arms"] = arms_document(variants, plans, ledgers, epsilons, trained or {}, seeds)
     return {
         "attacks": attacks,
+        **({"trials": trials} if trials else {}),
         **arms,
         **({"exposures": exposures} if (exposures := _exposures(scenario, results_by_run)) else {}),
         "plans": [plan.to_json() for plan in plans],
         "ledgers": ledgers,
-        "verdict": verdict_of(variants, attacks, ledgers).to_json(),
+        "verdict": verdict_of(variants, attacks, trials, ledgers).to_json(),
         **frame_of(scenario),
     }
+
+
+def _in_trials(
+    variant: AttackScenario,
+    name: str,
+    number: int,
+    runs: Sequence[Outcome],
+    ledger: Mapping[str, Any],
+    plan: Plan,
+) -> dict[str, Any]:
+    counts = [(run.successes, run.trials) for run in runs]
+    claims = trial_claims(variant, name, number, plan, ledger, counts)
+    return TrialResult.new(
+        **claims,
+        seeds=len(runs),
+        runs=[{"successes": successes, "trials": trials} for successes, trials in counts],
+        figures={key: _mean_of([run.figures[key] for run in runs]) for key in runs[0].figures},
+        seconds=round(sum(run.seconds for run in runs), 3),
+    ).to_json()
 
 
 def _attack(
@@ -142,7 +163,11 @@ def _trained(runs: Sequence[AttackResult]) -> dict[str, float]:
 def _exposures(scenario: AttackScenario, results_by_run: ResultsByRun) -> list[dict[str, Any]]:
     """The exposure by each LiRA attack: of the first run, with references without privacy."""
     runs_of_attack = ((name, results_by_run.get((0, scenario.seed, name))) for name in scenario.attacks)
-    return [{"attack": name, **run.exposure} for name, run in runs_of_attack if run and run.exposure]
+    return [
+        {"attack": name, **run.exposure}
+        for name, run in runs_of_attack
+        if isinstance(run, AttackResult) and run.exposure
+    ]
 
 
 def _histograms(runs: Sequence[AttackResult]) -> list[dict[str, Any]]:

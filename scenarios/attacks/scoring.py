@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from fedprivacy.attacks.roc import auc
 from fedprivacy.attacks.signals import Probe, Vector
 from fedprivacy.attacks.targets import Scores, Targets
 from fedprivacy.attacks.transcript import TREND
+from fedprivacy.attacks.trials import Outcome
 from fedprivacy.errors import InputError
 
 BASE = "cosine"  # of a feature that members have more of, whatever the attack
@@ -68,16 +70,17 @@ class AttackResult:
     exposure: dict[str, Any] | None = None
 
 
-_STORED = TypeAdapter(dict[str, AttackResult])
+Result = AttackResult | Outcome  # of an attack that judges targets, of one in trials
+_STORED: TypeAdapter[dict[str, Result]] = TypeAdapter(dict[str, Result])
 
 
-def to_json(results: dict[str, AttackResult]) -> dict[str, Any]:
+def to_json(results: Mapping[str, Result]) -> dict[str, Any]:
     """The results of some attacks by name, as JSON that keeps every bit of their numbers."""
-    stored: dict[str, Any] = _STORED.dump_python(results)
+    stored: dict[str, Any] = _STORED.dump_python(dict(results))
     return stored
 
 
-def from_json(stored: Any) -> dict[str, AttackResult]:
+def from_json(stored: Any) -> dict[str, Result]:
     """Reads what `to_json` gave; nothing but results is ever made of it.
 
     Raises:

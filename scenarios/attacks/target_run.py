@@ -18,12 +18,13 @@ from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch, branches_of, seat_of
-from fedprivacy.scenario.attack.sections import Passive, Released
+from fedprivacy.scenario.attack.sections import Passive, Released, TrialAttack
 from scenarios.attacks import attacker_seats
 from scenarios.attacks.game_setup import GameSetup, Tensors
 from scenarios.attacks.participation_budget import NOTHING, AttackRounds, spend
 from scenarios.attacks.released_model import attack_released_model
 from scenarios.attacks.scoring import score_attack, to_json
+from scenarios.attacks.trial_runs import attack_in_trials
 
 SEEN = "seen"  # the folder of a run that holds its transcripts
 
@@ -85,6 +86,8 @@ class TargetRun:
 
     def work(self, branch: Branch) -> int:
         """The number of client trainings in a branch; a reference model counts as the run."""
+        if isinstance(branch.attack, TrialAttack):
+            return branch.attack.trials * max(1, branch.rounds) + branch.rounds * self.plan.population
         if isinstance(branch.attack, Released):
             return branch.attack.references * self.scenario.warm_up * self.plan.population
         return branch.rounds * (1 if branch.attack.isolating else self.plan.population)
@@ -143,6 +146,8 @@ def run_branch(run: TargetRun, branch: Branch, spent: AttackRounds) -> dict[str,
     """Runs one branch on one run, in any process; the results of its attacks as JSON (`scoring.to_json`)."""
     setup = run.setup()
     tensors = stored_run(run)
+    if branch.in_trials:
+        return to_json(attack_in_trials(setup, branch, tensors, spent))
     if branch.silent:
         return to_json(attack_released_model(run.scenario, setup, branch, tensors))
     judgement = Judgement(setup.probe)

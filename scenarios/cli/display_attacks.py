@@ -21,6 +21,7 @@ from fedprivacy.report.attacks import (
     levels,
     outsider_table,
     strongest,
+    trials,
 )
 from fedprivacy.report.blocks import Entry
 from fedprivacy.report.words import accuracy
@@ -36,14 +37,17 @@ def show_replay(document: Mapping[str, Any], verbose: bool = False) -> None:
         show_brief(document, "; ".join(filter(None, parts)), _guarantees(result))
         return
     console, plain = Terminal(), Terminal(soft_wrap=True)
-    if result.arms:
+    if result.trials:
+        _show_trials(console, plain, result)
+    if result.arms and result.attacks:
         _show_arms(console, plain, result)
-    else:
+    elif result.attacks:
         _show_attacks(console, plain, result)
     if result.judged and not result.judged.refuted:
         plain.print(result.judged.words)
     if not result.arms:  # whose many guarantees the report says in words
-        for words in dict.fromkeys(attack["guarantee"]["words"] for attack in document["attacks"]):
+        completed = [*document["attacks"], *document.get("trials", ())]
+        for words in dict.fromkeys(attack["guarantee"]["words"] for attack in completed):
             plain.print(f"- {words}")
     for caveat in _caveats(result):
         plain.print(caveat)
@@ -59,7 +63,7 @@ def _guarantees(result: ReplayDocument) -> list[Guarantee]:
     """Returns the guarantees of all attacked runs, against the attacking seats; of arms against all."""
     if result.arms:
         return [guarantee for arm in result.arms for guarantee in arm.guarantees]
-    return [attack.guarantee for attack in result.attacks if attack.guarantee is not None]
+    return [attack.guarantee for attack in result.completed if attack.guarantee is not None]
 
 
 def _caveats(result: ReplayDocument) -> list[str]:
@@ -89,6 +93,26 @@ def _show_attacks(console: Terminal, plain: Terminal, result: ReplayDocument) ->
     for sentence in finding.sentences(result):
         plain.print(sentence)
     if result.several:
+        plain.print(levels.terms(result))
+
+
+def _show_trials(console: Terminal, plain: Terminal, result: ReplayDocument) -> None:
+    """Prints the rate of success of each attack in trials beside guessing and its bound."""
+    table = Table(title=result.name, title_justify="left")
+    for name in ("attack", "success [95 %]", "guessing", "bound"):
+        table.add_column(name, overflow="fold", justify="left" if name == "attack" else "right")
+    for trial in result.trials:
+        rate, most = trial.success, trial.bound.success
+        table.add_row(
+            trials.label(result, trial),
+            f"{figures.percent(rate.value)} [{figures.ends(rate, rate=True)}]",
+            figures.percent(trial.chance),
+            "none" if most is None else figures.at_most(most, rate=True),
+        )
+    console.print(table)
+    for sentence in trials.sentences(result):
+        plain.print(sentence)
+    if not result.attacks:
         plain.print(levels.terms(result))
 
 

@@ -8,7 +8,7 @@ from fedprivacy.documents.attack import CLIPPED, ArmResult, Attack, Measure
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
 from fedprivacy.report.answers import cards
-from fedprivacy.report.attacks import figures, headline
+from fedprivacy.report.attacks import figures, headline, trials
 from fedprivacy.report.blocks import Answer, Entry
 from fedprivacy.report.charts.spacing import spaced
 from fedprivacy.report.protection import Protected
@@ -28,6 +28,8 @@ def of_attacks(document: ReplayDocument, cells: Sequence[Protected]) -> Answer:
         cells: The guarantees of the attacked runs.
     """
     exposed = _exposed(document)
+    if not exposed and document.trials:
+        return _in_trials(document, cells)
     bare = bool(cells) and all(cell.arm.trust == "none" for cell in cells)
     shown = [
         cards.cost(_accuracies(document, exposed), f"{ACCURACY} {NO_NOISE}" if bare else ACCURACY),
@@ -49,7 +51,7 @@ def sentence(document: ReplayDocument, *, intervals: bool = False) -> str:
     """
     exposed = _exposed(document)
     if not exposed:
-        return NOTHING
+        return trials.sentence(document) if document.trials else NOTHING
     (most, (strongest, *rest)), *others = exposed.items()
     which = f"strongest of {len(rest) + 1} attacks" if rest else "attack"
     text = words.capital(f"{most} the {which} {_success(strongest, intervals)}".lstrip())
@@ -57,6 +59,21 @@ def sentence(document: ReplayDocument, *, intervals: bool = False) -> str:
         least, (weakest, *_) = others[-1]
         return f"{text}; {least} it {_success(weakest, intervals)}"
     return f"{text}, from {cards.brief(figures.seat(strongest.seat), 3)}; {_allowed(strongest)}"
+
+
+def _in_trials(document: ReplayDocument, cells: Sequence[Protected]) -> Answer:
+    """The answer where no attack judges records: the attack in trials furthest above guessing."""
+    strongest = trials.ranking(document)[0]
+    rate = figures.percent(strongest.success.value)
+    text, tone = f"Measured: succeeds in {rate} of trials", "bad" * trials.above_guessing(strongest)
+    note = f"95 % interval {figures.ends(strongest.success, rate=True)}; {trials.label(document, strongest)}"
+    shown = [
+        cards.cost(_accuracies(document, {}), ACCURACY),
+        cards.protected(cells, "" if document.arms else ATTACKERS),
+        cards.learned(cells, [Entry(text, note, tone)]),
+    ]
+    label = f"of trials, {strongest.means}; guessing succeeds in {figures.percent(strongest.chance)}"
+    return cards.answer(f"{trials.sentence(document)}.", rate, label, cells, shown)
 
 
 def _exposed(document: ReplayDocument) -> dict[str, list[Attack]]:

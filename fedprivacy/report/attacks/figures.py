@@ -11,7 +11,12 @@ from fedprivacy.report import words
 GUESSING = 0.5  # the AUC, and the share of right guesses, of an attack that knows nothing
 TOO_FEW = "too few non-members"
 RATES = ("0.1", "0.01", "0.001")  # the false positive rates at which attacks are reported
-KINDS = {"passive": "passive", "active-gradient-ascent": "gradient ascent", "released": "released model"}
+KINDS = {
+    "passive": "passive",
+    "active-gradient-ascent": "gradient ascent",
+    "released": "released model",
+    "property": "property inference",
+}
 SEATS = {"server": "the server", "participant": "a participant", "outsider": "an outsider"}
 COVERED = {
     "targets": "which targets were drawn",

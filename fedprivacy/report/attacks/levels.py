@@ -50,7 +50,7 @@ def terms(document: ReplayDocument) -> str:
     """The terms and observers of the epsilons in labels; empty without any."""
     if not document.several:
         return ""
-    private = [attack for attack in document.attacks if attack.epsilon is not None]
+    private = [attack for attack in document.completed if attack.epsilon is not None]
     guarantees = [attack.guarantee for attack in private if attack.guarantee is not None]
     each = dict.fromkeys(
         f"delta {words.delta(g.delta)}, unit {g.unit}, adjacency {g.adjacency}"
@@ -58,7 +58,7 @@ def terms(document: ReplayDocument) -> str:
         if None not in (g.delta, g.unit, g.adjacency)
     )
     held = {g.observer for g in guarantees if g.holds}
-    seats = [seat for seat in document.seats if any(attack.seat == seat for attack in private)]
+    seats = list(dict.fromkeys(attack.seat for attack in private))
     against = [figures.seat(seat) for seat in seats if seat in held]
     unheld = [figures.seat(seat) for seat in seats if seat not in held]
     text = f"Each epsilon: {words.listed(each, 'or')}" if each else "Each epsilon is that of the attacked run"

@@ -24,6 +24,7 @@ from fedprivacy.report.attacks import (
     price_section,
     settings,
     strongest,
+    trials,
 )
 from fedprivacy.report.blocks import Block, Details, Page, Section, Text, Tiles
 from fedprivacy.report.observer_wording import TRAINING
@@ -39,7 +40,7 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
     """
     lead: list[Block | Details] = []
     if document.status != "finished":
-        done = len(document.attacks)
+        done = len(document.completed)
         lead.append(page_end.status(document, done, document.planned, "attacks", error=error))
     if (verdict := document.judged) and verdict.refuted:
         terms = strongest.terms(document) if document.arms else levels.terms(document)
@@ -48,19 +49,24 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
         return _of_arms(document, lead, command=command)
     areas = [overview.picture(document)] if document.attacks else []
     lead += [] if document.several else areas
-    lead += [finding.of(document), Tiles(_tiles(document))]
+    if document.attacks or not document.trials:
+        lead.append(finding.of(document))
+    if document.trials:
+        lead.append(trials.finding(document))
+    lead.append(Tiles(_tiles(document)))
     cells = _protected(document)
     compared = [
         *price_section.sections(document),
-        Section("overview", "Every attack at each level of privacy", areas),
+        *([Section("overview", "Every attack at each level of privacy", areas)] if areas else []),
     ]
     return Page(
         title=page_end.title(document),
-        eyebrow="Membership attacks",
+        eyebrow="Attacks" if document.trials else "Membership attacks",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_attacks(document, cells),
         lead=lead,
         sections=[
+            *trials.sections(document),
             *(compared if document.several else []),
             *outsider_table.sections(document),
             *observed_rounds.sections(document),
@@ -91,12 +97,18 @@ def _of_arms(document: ReplayDocument, lead: list[Block | Details], *, command: 
     ]
     return Page(
         title=page_end.title(document),
-        eyebrow="Membership attacks",
+        eyebrow="Attacks" if document.trials else "Membership attacks",
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_attacks(document, cells),
-        lead=[*lead, arms.finding(document), Tiles(_arm_tiles(document))],
+        lead=[
+            *lead,
+            *([arms.finding(document)] if document.attacks or not document.trials else []),
+            *([trials.finding(document)] if document.trials else []),
+            Tiles(_arm_tiles(document)),
+        ],
         sections=[
-            *arms.sections(document),
+            *trials.sections(document),
+            *(arms.sections(document) if document.attacks else []),
             Section("guarantees", "Who is protected from whom", protection.blocks(cells, ""), folded=False),
             *settings.sections(document),
             *page_end.closing(document, command=command),
@@ -115,7 +127,11 @@ def _arm_tiles(document: ReplayDocument) -> list[tuple[str, str, str]]:
             f"{sum(arm.seeds for arm in document.arms):,}",
             "each with a seed and noise of its own",
         ),
-        ("Attacks", f"{len({arm.name for arm in document.attacks}):,}", "in each arm where they can be had"),
+        (
+            "Attacks",
+            f"{len({attack.name for attack in document.completed}):,}",
+            "in each arm where they can be had",
+        ),
     ]
     if first is not None:
         counted.append(("Members", f"{first.members or 0:,}", "of the victim, judged"))
@@ -158,7 +174,7 @@ def _follows(attacks: Sequence[Attack]) -> str:
 
 
 def _tiles(document: ReplayDocument) -> list[tuple[str, str, str]]:
-    names = {(attack.seat, attack.name) for attack in document.attacks}
+    names = {(attack.seat, attack.name) for attack in document.completed}
     count = f"each run at {len(document.levels)} levels of privacy" if document.several else "completed"
     tiles = [("Attacks", f"{len(names):,}", count)]
     if document.attacks:

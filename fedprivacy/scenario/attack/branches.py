@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fedprivacy.scenario.attack.sections import Ascent, Attack, Passive, Released
+from fedprivacy.scenario.attack.sections import Ascent, Attack, Passive, Released, TrialAttack
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,13 @@ class Branch:
 
     @property
     def silent(self) -> bool:
-        """Whether the branch sends no requests and reads the trained model only."""
-        return isinstance(self.attack, Released)
+        """Whether the branch sends no requests to the run's clients."""
+        return not self.rounds
+
+    @property
+    def in_trials(self) -> bool:
+        """Whether it repeats an experiment instead of judging targets."""
+        return isinstance(self.attack, TrialAttack)
 
 
 def branches_of(attacks: Mapping[str, Attack], targets: int) -> list[Branch]:

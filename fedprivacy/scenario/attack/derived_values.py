@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedprivacy.scenario.attack.branches import Branch, branches_of
-from fedprivacy.scenario.attack.sections import Attack, GameSettings
+from fedprivacy.scenario.attack.sections import Attack, GameSettings, TrialAttack
 from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.scenario import Scenario
@@ -36,6 +36,11 @@ class GameValues:
     def targets(self) -> int:
         """The records that each attack judges."""
         return self.game.members + self.game.nonmembers
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether any attack judges targets."""
+        return not all(isinstance(attack, TrialAttack) for attack in self.attacks.values())
 
     @property
     def began(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from fedprivacy.errors import Finding
 from fedprivacy.io.rule_table import Check, Entry, First, Rule, beneath, broken_rules, exceeds
 from fedprivacy.scenario.attack.derived_values import AttackValues, GameValues
+from fedprivacy.scenario.attack.property_rules import PROPERTY_RULES
 from fedprivacy.scenario.attack.seats import ATTACK_RULES
 from fedprivacy.scenario.attack.sections import Attack, GameSettings, Passive, Released
 from fedprivacy.scenario.on_nodes import ON_NODES
@@ -23,7 +24,7 @@ def _too_few_records(key: str) -> Rule[GameValues]:
     """Refuses more targets than fair coins can be expected to give; the draw itself counts them."""
     return Rule(
         f"game.{key}",
-        lambda v: v.public > 0 and 2 * v[f"game.{key}"] > v.of_victim + v.public,
+        lambda v: v.has_targets and v.public > 0 and 2 * v[f"game.{key}"] > v.of_victim + v.public,
         lambda v: (
             f"the victim's {v.of_victim} records and the {v.public} public ones are "
             f"{v.of_victim + v.public}, and a fair coin for each makes about "
@@ -76,7 +77,9 @@ def _global_models_last(v: GameValues) -> Iterator[Finding]:
 
 def _of_attacks(v: GameValues) -> Iterator[Finding]:
     for name, attack in v.attacks.items():
-        yield from beneath(("attacks", name), broken_rules(ATTACK_RULES, AttackValues(attack, v)))
+        yield from beneath(
+            ("attacks", name), broken_rules((*ATTACK_RULES, *PROPERTY_RULES), AttackValues(attack, v))
+        )
 
 
 def _begins_too_late(v: GameValues) -> bool:
@@ -208,7 +211,7 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
     ),
     Rule(
         "training.batches",
-        _batches_move,
+        lambda v: v.has_targets and _batches_move(v),
         "a record in or out, which is the coin of the game, changes here which others share a batch: "
         'unit = "example" does not cover that',
         'Set batches = "poisson", or batch_size = "all" with shuffled ones.',

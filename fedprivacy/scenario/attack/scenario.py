@@ -12,7 +12,7 @@ from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario.attack.arms import ARM, Arm, ArmRun, epsilons_of, game_in_arm, inspect_arms
 from fedprivacy.scenario.attack.derived_values import GameValues
 from fedprivacy.scenario.attack.rules import RULES_OF_VARIANTS, between
-from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings
+from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings, TrialAttack
 from fedprivacy.scenario.cells import Corner, cell
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.extended_scenario import TRAINING_SECTIONS, ExtendedScenario
@@ -62,6 +62,16 @@ class AttackScenario(ExtendedScenario):
     def training_summary(self) -> str:
         """The clients, their records, the model that they train, and the attacks on it."""
         return f"{super().training_summary}, which is attacked by {', '.join(self.attacks)}"
+
+    @property
+    def trial_attacks(self) -> dict[str, TrialAttack]:
+        """The attacks that repeat an experiment, by name."""
+        return {name: attack for name, attack in self.attacks.items() if isinstance(attack, TrialAttack)}
+
+    @property
+    def membership_attacks(self) -> dict[str, Attack]:
+        """The attacks that judge targets, by name."""
+        return {name: attack for name, attack in self.attacks.items() if not isinstance(attack, TrialAttack)}
 
     @property
     def variants(self) -> list[Self]:

@@ -172,6 +172,62 @@ class Released(Section):
         return 0
 
 
-Attack = Annotated[Passive | Ascent | Released, Field(discriminator="kind")]
-ATTACK = Kind({"passive": Passive, "active-gradient-ascent": Ascent, "released": Released}, "kind", "attack")
+class TrialAttack(Section):
+    """Repeats one experiment, each time with another secret; an attacker succeeds or fails.
+
+    Its success is compared with chance, and with the most that the guarantee allows
+    (`fedprivacy.attacks.trials`). Membership attacks judge many records in one run instead.
+    """
+
+    kind: str
+    seat: str
+    trials: int = Field(
+        200, ge=20, le=10**5, description="How often the experiment is repeated, such as 200."
+    )
+    rounds: int = Field(1, ge=1, le=10**4, description="How many rounds are observed, such as 1.")
+
+    @property
+    def isolating(self) -> bool:
+        """Nobody is isolated: all clients answer in the observed rounds."""
+        return False
+
+    def rounds_taken(self, targets: int) -> int:
+        """The number of its rounds, which all trials share."""
+        return self.rounds
+
+
+class Property(TrialAttack):
+    """Infers which share of the victim's records is in a group (Melis et al. 2019)."""
+
+    kind: Literal["property"]
+    seat: Literal["server", "participant"] = Field(
+        "server",
+        description="From where: the server sees the victim's update, a participant the noisy sum of all.",
+    )
+    column: str | None = Field(
+        None,
+        description='The column of the group, such as "sex"; without it groups are labels.',
+        examples=["sex"],
+    )
+    value: str = Field(description='The group, such as "Female", or a label such as "3".', examples=["3"])
+    low: float = Field(
+        0.2, ge=0, lt=1, description="The group's share of the victim's records without the property."
+    )
+    high: float = Field(0.8, gt=0, le=1, description="The group's share with the property.")
+    shadows: int = Field(
+        200, ge=20, le=10**5, description="How many victims the attacker imitates to learn from, such as 200."
+    )
+
+
+Attack = Annotated[Passive | Ascent | Released | Property, Field(discriminator="kind")]
+ATTACK = Kind(
+    {
+        "passive": Passive,
+        "active-gradient-ascent": Ascent,
+        "released": Released,
+        "property": Property,
+    },
+    "kind",
+    "attack",
+)
 GAME = Kind({"": GameSettings}, required=False)

@@ -1,0 +1,150 @@
+"""Property inference: does a group make up a small or a large share of the victim's records?
+
+Melis, Song, De Cristofaro and Shmatikov 2019 ("Exploiting unintended feature leakage in collaborative
+learning"): the attacker imitates victims with and without the property on records of its own, and learns to
+tell their updates apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.attacks.bounds import curves_of_ledger
+from fedprivacy.attacks.roc import auc
+from fedprivacy.attacks.trials import Ceiling, Outcome, Rows, Victim
+from fedprivacy.errors import InputError
+from fedprivacy.scenario.attack.sections import Property
+
+Pool = tuple[NDArray[np.int64], NDArray[np.int64]]  # free records in the group, and outside
+
+AUC = "AUC"
+WHERE = ("in", "outside")
+OF_RECORDS = "the guarantee is for single records, and a property is of all records of the victim"
+STEPS = {
+    "replace-one": (1, "another share of a group is a change of one client's records: one step"),
+    "add-remove": (2, "another share of a group is two steps: the client is taken away and put back changed"),
+    "zero-out": (2, "another share of a group is two steps: the update is zeroed and put back changed"),
+}
+_RIDGE = 1e-3  # of the mean squared norm: regularises the discriminant where parameters outnumber shadows
+
+
+class PropertyInference:
+    """Guesses whether the victim's share of a group is the high one."""
+
+    success: ClassVar[str] = "the attacker guesses right whether the victim has the property"
+
+    def chance(self, attack: Property) -> float:
+        """Half of the trials have the property."""
+        return 0.5
+
+    def ceiling(self, attack: Property, ledger: Mapping[str, Any]) -> Ceiling:
+        """The balanced accuracy and the AUC of the client's trade-off curve.
+
+        See `TrialKind.ceiling`.
+        """
+        curves = curves_of_ledger(ledger, attack.seat)
+        if ledger["unit"] != "client":
+            return Ceiling(None, (OF_RECORDS,))
+        bounded = [(curve, assumptions) for curve, assumptions in curves if curve is not None]
+        if not bounded:
+            return Ceiling(None, curves[0][1])
+        curve, assumptions = min(bounded, key=lambda pair: pair[0].auc)
+        steps, why = STEPS[ledger["adjacency"]]
+        curve = curve.twice() if steps == 2 else curve
+        return Ceiling((1 + curve.advantage) / 2, (why, *assumptions), curve.basis, {AUC: curve.auc})
+
+    def check(self, attack: Property, victim: Victim) -> None:
+        """Refuses a group without enough free records for a world with and one without the property.
+
+        Raises:
+            InputError: there are too few.
+        """
+        for pool in _pools(attack, victim):
+            for share in (attack.low, attack.high):
+                of_group = round(share * victim.size)
+                for part, needed, where in zip(pool, (of_group, victim.size - of_group), WHERE, strict=True):
+                    if len(part) < needed:
+                        raise InputError(
+                            f"{len(part)} records {where} the group {attack.value!r} are free, and a victim "
+                            f"of {victim.size} records needs {needed}. Make data.public_fraction larger, "
+                            "deal the records to more clients, or choose low and high less extreme."
+                        )
+
+    def run(self, attack: Property, victim: Victim) -> Outcome:
+        """Trains a classifier on imitated victims, and lets it guess in each trial."""
+        of_worlds, of_attacker = _pools(attack, victim)
+        examples, learned = _observed(attack, victim, of_attacker, "shadow", attack.shadows, noisy=False)
+        observed, coins = _observed(attack, victim, of_worlds, "trial", attack.trials, noisy=True)
+        scores = discriminant(examples, learned, victim.deviation)(observed)
+        area = auc(scores[coins], scores[~coins])
+        return Outcome(int(((scores > 0) == coins).sum()), len(coins), {AUC: area})
+
+
+def _pools(attack: Property, victim: Victim) -> tuple[Pool, Pool]:
+    """The free records in the group and outside, for worlds and for the attacker.
+
+    Raises:
+        InputError: no record is in the group.
+    """
+    codes, labels = victim.groups(attack.column)
+    if attack.value not in labels:
+        known = ", ".join(labels[:20])
+        raise InputError(f"value = {attack.value!r}: no record is in this group. Choose from: {known}.")
+    inside = codes == labels.index(attack.value)
+    of_worlds, of_attacker = ((pool[inside[pool]], pool[~inside[pool]]) for pool in victim.pools())
+    return of_worlds, of_attacker
+
+
+def _observed(
+    attack: Property, victim: Victim, pool: Pool, key: str, count: int, *, noisy: bool
+) -> tuple[Rows, NDArray[np.bool_]]:
+    """The observations of so many worlds, half of them with the property, and which have it."""
+    stream = victim.stream(f"property/{key}")
+    coins = stream.permutation(np.arange(count) % 2 == 0)
+    worlds = []
+    for coin in coins:
+        of_group = round((attack.high if coin else attack.low) * victim.size)
+        counts = of_group, victim.size - of_group
+        chosen = [stream.choice(part, few, replace=False) for part, few in zip(pool, counts, strict=True)]
+        worlds.append(stream.permutation(np.concatenate(chosen)))
+    return victim.answers(worlds, key, noisy=noisy), coins
+
+
+class Discriminant:
+    """A linear score of observations, positive for those with the property.
+
+    Args:
+        direction: Shape (parameters,).
+        threshold: The score that counts as zero.
+    """
+
+    def __init__(self, direction: NDArray[np.float64], threshold: float) -> None:
+        self.direction, self.threshold = direction, threshold
+
+    def __call__(self, rows: Rows) -> NDArray[np.float64]:
+        return np.asarray(rows @ self.direction - self.threshold)
+
+
+def discriminant(rows: Rows, coins: NDArray[np.bool_], deviation: float = 0.0) -> Discriminant:
+    """Fisher's linear discriminant (1936) with a ridge, in the span of the examples.
+
+    Args:
+        rows: Observations of imitated victims, shape (shadows, parameters).
+        coins: Which of them have the property, shape (shadows,).
+        deviation: The standard deviation of noise that real observations have in each coordinate, and these
+            do not.
+    """
+    means = rows[coins].mean(axis=0), rows[~coins].mean(axis=0)
+    centred = np.concatenate([rows[coins] - means[0], rows[~coins] - means[1]])
+    ridge = max(_RIDGE * float((centred**2).sum()), len(rows) * deviation**2) + 1e-300
+    gap = means[0] - means[1]
+    # (X'X + ridge)^-1 gap by Woodbury's identity: a system of as many equations as there are shadows.
+    inner = centred @ centred.T
+    inner[np.diag_indices_from(inner)] += ridge
+    direction = (gap - centred.T @ np.linalg.solve(inner, centred @ gap)) / ridge
+    direction /= np.linalg.norm(direction) or 1.0
+    return Discriminant(direction, float((means[0] + means[1]) @ direction / 2))

@@ -1,0 +1,175 @@
+"""Attacks in trials: one experiment repeated with fresh secrets, its success beside chance and bound.
+
+Membership attacks judge many records of one run. Other questions (which property, which picture) have one
+secret a run, so that the run, or its observed rounds, is repeated. A kind of such attacks is a `TrialKind` in
+a file of this room, with its line in `trial_registry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.attacks.intervals import CONFIDENCE, TARGETS, Figure, proportion_high, proportion_low
+from fedprivacy.errors import InputError
+from fedprivacy.scenario.attack.sections import TrialAttack
+
+Records = tuple[NDArray[np.float32], NDArray[np.int64]]  # records (records, *features), labels (records,)
+Rows = NDArray[np.float64]
+Settings = TypeVar("Settings", bound=TrialAttack, contravariant=True)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of an attack's trials on one run.
+
+    Args:
+        successes: The number of trials in which the attacker succeeded.
+        trials: The number of trials.
+        figures: Further figures by name, such as "AUC"; values lie between -1 and 1.
+        seconds: The duration.
+    """
+
+    successes: int
+    trials: int
+    figures: dict[str, Figure] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The most that a guarantee allows an attacker in trials.
+
+    Args:
+        success: The largest probability of success; None where nothing is guaranteed.
+        assumptions: Those of the bound; where nothing is guaranteed, the reason.
+        basis: The trade-off curve, or the pair, that it follows from.
+        figures: The largest values of further figures, by name.
+    """
+
+    success: float | None
+    assumptions: tuple[str, ...]
+    basis: str = ""
+    figures: dict[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The bound as a JSON object."""
+        return {
+            "success": self.success,
+            "figures": dict(self.figures),
+            "basis": self.basis or None,
+            "assumptions": list(self.assumptions),
+        }
+
+
+class Victim(Protocol):
+    """A seat's access to the attacked client, in a run that continues from its warm-up.
+
+    Models that clients are sent are those of the run. In each world the victim has other records, and
+    answers by the run's code, plan and noise.
+    """
+
+    @property
+    def weights(self) -> Sequence[NDArray[np.float32]]:
+        """The model that clients are sent in each observed round, each of shape (parameters,)."""
+
+    @property
+    def size(self) -> int:
+        """The number of the victim's records, which is public."""
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+
+    def pools(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The records that worlds are drawn from, and the attacker's own, which are no client's.
+
+        Returns:
+            Two disjoint sets of record numbers. Both were dealt at random from the same data.
+        """
+
+    def groups(self, column: str | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+        """The group of each record of the data by a column, or by label, and the groups' names.
+
+        Raises:
+            InputError: the data have no such column.
+        """
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise that `answers` leaves out if `noisy` is false; else 0."""
+
+    def answers(self, worlds: Sequence[NDArray[np.int64]], key: str, *, noisy: bool = True) -> Rows:
+        """What the seat observes of the victim in each world, summed over the observed rounds.
+
+        Args:
+            worlds: The record numbers of the victim in each world.
+            key: Keys the noise: other keys draw independent noise.
+            noisy: Whether with the noise of the run. An attacker that imitates victims leaves it out, where
+                it is Gaussian noise on whole observations; other noise stays.
+
+        Returns:
+            Shape (worlds, parameters). Of a sum the answers of all other clients are subtracted: the attacker
+            knows them, as the adversary of the definition does.
+        """
+
+    def stream(self, purpose: str) -> np.random.Generator:
+        """The random stream of a purpose, by the seed of the run."""
+
+
+class TrialKind(Protocol[Settings]):
+    """A kind of attack in trials."""
+
+    @property
+    def success(self) -> str:
+        """What a success is, as a clause: "the attacker guesses ..."."""
+
+    def chance(self, attack: Settings) -> float:
+        """The probability of success without any observation."""
+
+    def ceiling(self, attack: Settings, ledger: Mapping[str, Any]) -> Ceiling:
+        """The most that a run's ledger allows the attack.
+
+        Args:
+            attack: The attack.
+            ledger: As `Ledger.to_json` wrote it, from a live or a stored run.
+        """
+
+    def check(self, attack: Settings, victim: Victim) -> None:
+        """Refuses an attack that the data do not allow, before anything is trained.
+
+        Args:
+            attack: The attack.
+            victim: The victim, without models.
+
+        Raises:
+            InputError: with what is wrong and what to do, beginning with the key if it is one.
+        """
+
+    def run(self, attack: Settings, victim: Victim) -> Outcome:
+        """Runs all trials."""
+
+
+def success_rate(runs: Sequence[tuple[int, int]]) -> Figure:
+    """The share of successes over all runs with its exact 95 % interval (Clopper and Pearson 1934).
+
+    Args:
+        runs: Successes and trials of each run.
+
+    Raises:
+        InputError: no trials.
+    """
+    successes, trials = (sum(counts) for counts in zip(*runs, strict=True)) if runs else (0, 0)
+    if not trials:
+        raise InputError("an attack without trials has no rate of success.")
+    error = (1 - CONFIDENCE) / 2
+    return Figure(
+        successes / trials,
+        proportion_low(successes, trials, error),
+        proportion_high(successes, trials, error),
+        TARGETS,
+    )

@@ -1,0 +1,160 @@
+"""Attacks in trials: the rate of success of each beside chance and bound, in one picture and one table."""
+
+from __future__ import annotations
+
+from fedprivacy.documents.attack import Level, Measure
+from fedprivacy.documents.replay import ReplayDocument
+from fedprivacy.documents.trial import TrialResult
+from fedprivacy.report import svg, words
+from fedprivacy.report.attacks import figures, levels
+from fedprivacy.report.blocks import Block, Details, Entry, Finding, Picture, Section, Table, Value
+from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series
+from fedprivacy.report.charts.looks import Look
+
+HEADING = "Attacks that repeat an experiment"
+ALLOWED = "The most that the guarantee allows"
+LOOK: Look = (svg.LOCAL, "o", "")
+CHANCE: Look = (svg.NONE, "x", "")
+BOUND: Look = (svg.CENTRAL, "|", "")
+CAPTION = (
+    "How often each attack succeeds, with its 95 % interval, beside guessing (crosses). The upright blue "
+    "line is the most that the guarantee against that seat allows; where none is drawn there is no guarantee."
+)
+
+
+def sections(document: ReplayDocument) -> list[Section]:
+    """The picture and the table of all attacks in trials."""
+    if not document.trials:
+        return []
+    blocks: list[Block | Details] = [picture(document), table(document)]
+    return [Section("trials", HEADING, blocks)]
+
+
+def picture(document: ReplayDocument) -> Picture:
+    """A row for each attack at each level of privacy."""
+    rows, measured, chances, bounds = [], [], [], []
+    for place, trial in enumerate(document.trials):
+        rate = trial.success
+        at = float(place)
+        rows.append(Row(label(document, trial), _described(trial)))
+        measured.append(Point(rate.value, at, (rate.low, rate.high)))
+        chances.append(Point(trial.chance, at))
+        if trial.bound.success is not None:
+            bounds.append(Point(trial.bound.success, at))
+    panel = Dots(
+        Axis("share of trials", figures.percent, tick_text=figures.percent, limits=(0.0, 1.0)),
+        tuple(rows),
+        (
+            Series(LOOK, "Measured", tuple(measured)),
+            Series(CHANCE, "Guessing", tuple(chances)),
+            Series(BOUND, ALLOWED, tuple(bounds)),
+        ),
+        missing="no guarantee",
+    )
+    terms = levels.terms(document)
+    text = f"{CAPTION} {terms}".strip()
+    alt = "Rate of success of each attack with its 95 % interval, guessing and bound"
+    return Chart("trials", alt, text, (panel,), terms=terms).picture
+
+
+def table(document: ReplayDocument) -> Table:
+    """A row for each attack: its rate of success, chance, bound, and further figures."""
+    names = list(dict.fromkeys(name for trial in document.trials for name in trial.figures))
+    rows = [
+        (
+            Entry(label(document, trial), f"{_described(trial)}: {trial.means}"),
+            _measure(trial.success, rate=True),
+            figures.percent(trial.chance),
+            figures.at_most(trial.bound.success, rate=True),
+            *(_further(trial, name) for name in names),
+            words.counted(sum(run["trials"] for run in trial.runs), "trial"),
+        )
+        for trial in document.trials
+    ]
+    head = ("Attack", "Success", "Guessing", "Allowed", *names, "Trials")
+    caption = f"Below each figure its 95 % interval. {levels.terms(document)}".strip()
+    return Table(caption, head, rows, stacked=True)
+
+
+def label(document: ReplayDocument, trial: TrialResult) -> str:
+    """The name of an attack, with its arm and its privacy level where there are several."""
+    arm = f"{trial.arm}, " if trial.arm else ""
+    several = document.several or bool(document.arms)
+    return f"{arm}{trial.name}, {levels.name(trial.level)}" if several else f"{arm}{trial.name}"
+
+
+def sentence(document: ReplayDocument) -> str:
+    """The largest success of an attack beside that at the most privacy, without a full stop."""
+    ranked = ranking(document)
+    first, last = ranked[0], next(trial for trial in reversed(ranked) if trial.name == ranked[0].name)
+    several = document.several or bool(document.arms)
+    where = f"{_where(first)} " if several else ""
+    text = words.capital(f"{where}{first.means} in {figures.percent(first.success.value)} of trials")
+    if last is first:
+        return f"{text}; guessing succeeds in {figures.percent(first.chance)}"
+    return f"{text}; {_where(last)} in {figures.percent(last.success.value)}"
+
+
+def ranking(document: ReplayDocument) -> list[TrialResult]:
+    """All attacks in trials, the one furthest above guessing first."""
+    return sorted(document.trials, key=lambda trial: trial.chance - trial.success.value)
+
+
+def finding(document: ReplayDocument) -> Finding:
+    """The result of each attack at its ends of privacy, beside what is allowed."""
+    return Finding(
+        " ".join(sentences(document)), levels.terms(document), "What is guaranteed", _verdict(document)
+    )
+
+
+def sentences(document: ReplayDocument) -> list[str]:
+    """One sentence for each attack: success at every level of privacy, and the bound."""
+    texts = []
+    for name in dict.fromkeys(trial.name for trial in document.trials):
+        group = [trial for trial in document.trials if trial.name == name]
+        parts = [
+            f"{_where(trial)} in {figures.percent(trial.success.value)} of trials "
+            f"({figures.ends(trial.success, rate=True)}; {_allowed(trial)})"
+            for trial in group
+        ]
+        first = group[0]
+        texts.append(
+            f"{words.capital(first.means)} {words.listed(parts)}; guessing succeeds in "
+            f"{figures.percent(first.chance)}."
+        )
+    return texts
+
+
+def above_guessing(trial: TrialResult) -> bool:
+    """Whether the attack succeeds more often than guessing: its interval lies above chance."""
+    return trial.success.low > trial.chance
+
+
+def _where(trial: TrialResult) -> str:
+    level: Level = trial.level
+    arm = f"in arm {trial.arm} " if trial.arm else ""
+    return f"{arm}{levels.at(level)}"
+
+
+def _allowed(trial: TrialResult) -> str:
+    most = trial.bound.success
+    return "no guarantee" if most is None else f"at most {figures.at_most(most, rate=True)} allowed"
+
+
+def _described(trial: TrialResult) -> str:
+    kind = figures.KINDS.get(trial.attack, trial.attack)
+    return f"{kind}, by {figures.seat(trial.seat)}"
+
+
+def _measure(measure: Measure, *, rate: bool = False) -> Value:
+    value = figures.percent(measure.value) if rate else figures.share(measure.value)
+    return Entry(value, figures.ends(measure, rate=rate))
+
+
+def _further(trial: TrialResult, name: str) -> Value:
+    measure = trial.figures.get(name)
+    if measure is None:
+        return "—"
+    most = trial.bound.figures.get(name)
+    allowed = "" if most is None else f"; allowed {figures.at_most(most)}"
+    return Entry(figures.share(measure.value), f"{figures.ends(measure)}{allowed}")

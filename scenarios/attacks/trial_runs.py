@@ -1,0 +1,54 @@
+"""Runs an attack in trials on a trained run: observes the models of its rounds, and lets the kind attack."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from fedprivacy.attacks.trial_registry import REGISTRY
+from fedprivacy.attacks.trials import Outcome
+from fedprivacy.errors import InputError
+from fedprivacy.scenario.attack.branches import Branch
+from fedprivacy.scenario.attack.sections import TrialAttack
+from scenarios.attacks.game_setup import GameSetup, Tensors, rounds_trained
+from scenarios.attacks.participation_budget import AttackRounds
+from scenarios.attacks.victim import AttackedClient
+
+
+def check_trials(setup: GameSetup) -> None:
+    """Refuses attacks in trials that the data of a run do not allow.
+
+    Raises:
+        InputError: with the attack and the reason.
+    """
+    for name, attack in setup.scenario.trial_attacks.items():
+        victim = AttackedClient(setup, attack.seat, (), setup.scenario.warm_up, name)
+        try:
+            REGISTRY[attack.kind].check(attack, victim)
+        except InputError as error:
+            raise InputError(f"attacks.{name}: {error}") from error
+
+
+def attack_in_trials(
+    setup: GameSetup, branch: Branch, tensors: Tensors, spent: AttackRounds
+) -> dict[str, Outcome]:
+    """The outcome of the branch's attack, by its name.
+
+    Args:
+        setup: The run.
+        branch: An attack in trials.
+        tensors: The state from `GameSetup.warm_up`.
+        spent: The cost of the other branches.
+    """
+    [name], attack = branch.names, branch.attack
+    assert isinstance(attack, TrialAttack)
+    began = time.perf_counter()
+    stage = setup.resume(branch.key, tensors, spent)
+    first = rounds_trained(tensors, setup.scenario)
+    models = [stage.federation.model]
+    for number in range(first, first + attack.rounds - 1):
+        stage.federation.round(number)
+        models.append(stage.federation.model)
+    victim = AttackedClient(setup, attack.seat, tuple(models), first, branch.key)
+    outcome = REGISTRY[attack.kind].run(attack, victim)
+    return {name: replace(outcome, seconds=time.perf_counter() - began)}

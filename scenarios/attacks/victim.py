@@ -1,0 +1,132 @@
+"""A seat's access to the attacked client: its answers in worlds where it has other records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clients.chunk_training import ChunkTrainer, client_chunks
+from fedprivacy.attacks.trials import Rows
+from fedprivacy.data.groups import grouping
+from fedprivacy.data.record_columns import feature
+from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.clipping import clip
+from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.messages.protocol import TrainRequest
+from fedprivacy.population.partition import Partition
+from fedprivacy.scenario.data import FileData
+from scenarios.attacks.game_setup import GameSetup
+from server.strategy import add_central_noise
+
+Ids = NDArray[np.int64]
+Models = tuple[NDArray[np.float32], ...]
+
+
+@dataclass(frozen=True)
+class AttackedClient:
+    """The victim of a run, as `fedprivacy.attacks.trials.Victim` describes it.
+
+    Worlds are clients of one fleet with the victim's plan, size and training. They train in calls as clients
+    do, each with its own draws.
+
+    Args:
+        setup: The run and its game.
+        seat: "server" for each update, "participant" for the sum of all with the server's noise.
+        models: The model that clients are sent in each observed round, each of shape (parameters,).
+        first: The number of the first observed round.
+        key: The identity of the attack, which keys its noise.
+    """
+
+    setup: GameSetup
+    seat: str
+    models: Models
+    first: int
+    key: str
+
+    @property
+    def weights(self) -> Models:
+        """The model that clients are sent in each observed round, each of shape (parameters,)."""
+        return self.models
+
+    @property
+    def size(self) -> int:
+        """The number of the victim's records."""
+        return int(self.setup.fleet.sizes[self.setup.game.victim])
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return self.setup.game.people.dataset.classes
+
+    def pools(self) -> tuple[Ids, Ids]:
+        """The victim's records with half of the public ones, and the other half."""
+        partition, victim = self.setup.game.people.partition, self.setup.game.victim
+        public = self.stream("trials/pools").permutation(partition.public)
+        half = len(public) // 2
+        return np.concatenate([partition.records(victim), public[:half]]), public[half:]
+
+    def groups(self, column: str | None) -> tuple[Ids, tuple[str, ...]]:
+        """The group of each record, and the names of the groups.
+
+        Raises:
+            InputError: the data have no such column.
+        """
+        if column is None:
+            return self.setup.game.people.dataset.y, tuple(map(str, range(self.classes)))
+        data = self.setup.scenario.data
+        values = feature(data.file, column, "train") if isinstance(data, FileData) else None
+        if values is None:
+            raise InputError(f"column = {column!r}: no feature of the records. Correct it.")
+        groups = grouping(column, values)
+        return groups.codes, groups.labels
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the Gaussian noise on an observation over all rounds; else 0."""
+        plan = self.setup.fleet.plan
+        mechanism = plan.randomiser if self.seat == "server" else plan.central_noise
+        of_a_round = mechanism.standard_deviation if isinstance(mechanism, Gaussian) else 0.0
+        return self.setup.scale * of_a_round * math.sqrt(len(self.models))
+
+    def answers(self, worlds: Sequence[Ids], key: str, *, noisy: bool = True) -> Rows:
+        """What the seat observes of the victim in each world, summed over the observed rounds."""
+        setup, count = self.setup, len(worlds)
+        people = setup.game.people
+        offsets = np.cumsum([0, *map(len, worlds)])
+        dealt = Partition(np.concatenate(worlds), offsets, people.partition.public)
+        streams = replace(setup.fleet.streams, run=f"{setup.fleet.streams.run}/{self.key}/{key}")
+        fleet = replace(
+            setup.fleet,
+            people=replace(people, partition=dealt),
+            sizes=np.full(count, self.size, np.int64),
+            streams=streams,
+            by_records=False,
+            dropout=0.0,
+            apart=None,
+        )
+        clients = np.arange(count)
+        total = np.zeros((count, setup.fleet.parameters))
+        for number, model in enumerate(self.models, start=self.first):
+            request = TrainRequest(number, 0, 0, clients, model, fleet.plan, "each")
+            trainer = ChunkTrainer(fleet, request)
+            for chunk in client_chunks(fleet, clients, "each"):
+                trained = trainer.trained(chunk)
+                if noisy or not self.deviation:
+                    part = trainer.privatised(chunk, trained)
+                    total[part.clients] += part.private
+                else:
+                    bound = fleet.plan.clipping_norm if fleet.plan.unit == "client" else None
+                    total[chunk] += clip(trained.updates.stack(), bound)[0].numpy()
+            if self.seat == "participant" and (noisy or not self.deviation):
+                for world, row in enumerate(total):
+                    noise = replace(streams, run=f"{streams.run}/{world}")
+                    row[:] = add_central_noise(row, fleet.plan, noise, number)
+        return setup.scale * total
+
+    def stream(self, purpose: str) -> np.random.Generator:
+        """The random stream of a purpose, by the seed of the run."""
+        return self.setup.fleet.streams.stream(purpose)
