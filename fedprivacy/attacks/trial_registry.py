@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedprivacy.attacks.property_inference import PropertyInference
+from fedprivacy.attacks.reconstruction.attack import RecordReconstruction
 from fedprivacy.attacks.trials import TrialKind
 
-REGISTRY: Mapping[str, TrialKind[Any]] = {"property": PropertyInference()}
+REGISTRY: Mapping[str, TrialKind[Any]] = {
+    "property": PropertyInference(),
+    "reconstruction": RecordReconstruction(),
+}

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from clients.chunk_training import ChunkTrainer, client_chunks
-from fedprivacy.attacks.trials import Rows
+from fedprivacy.attacks.trials import Records, Rows
 from fedprivacy.data.groups import grouping
 from fedprivacy.data.record_columns import feature
 from fedprivacy.errors import InputError
@@ -69,6 +70,33 @@ class AttackedClient:
         half = len(public) // 2
         return np.concatenate([partition.records(victim), public[:half]]), public[half:]
 
+    @property
+    def module(self) -> nn.Module:
+        """The model."""
+        return self.setup.fleet.module
+
+    @property
+    def local_steps(self) -> tuple[int, float]:
+        """The steps of a client that trains on all its records at once, and their learning rate."""
+        training = self.setup.fleet.training
+        return training.batches.steps_in(self.size), training.learning_rate
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether observations have noise that `answers` cannot leave out."""
+        plan = self.setup.fleet.plan
+        noise = plan.randomiser if self.seat == "server" else plan.central_noise
+        return noise is not None and not isinstance(noise, Gaussian)
+
+    def records(self, numbers: Ids) -> Records:
+        """The records of these numbers, and their labels."""
+        fleet = self.setup.fleet
+        return fleet.x[numbers].cpu().numpy(), fleet.y[numbers].cpu().numpy()
+
+    def sending(self, weights: NDArray[np.float32]) -> AttackedClient:
+        """The same victim, sent this model in each observed round."""
+        return replace(self, models=(weights,) * len(self.models))
+
     def groups(self, column: str | None) -> tuple[Ids, tuple[str, ...]]:
         """The group of each record, and the names of the groups.
 
@@ -102,7 +130,7 @@ class AttackedClient:
         fleet = replace(
             setup.fleet,
             people=replace(people, partition=dealt),
-            sizes=np.full(count, self.size, np.int64),
+            sizes=dealt.sizes,
             streams=streams,
             by_records=False,
             dropout=0.0,

@@ -16,6 +16,7 @@ KINDS = {
     "active-gradient-ascent": "gradient ascent",
     "released": "released model",
     "property": "property inference",
+    "reconstruction": "reconstruction",
 }
 SEATS = {"server": "the server", "participant": "a participant", "outsider": "an outsider"}
 COVERED = {

@@ -8,6 +8,7 @@ from fedprivacy.errors import Finding
 from fedprivacy.io.rule_table import Check, Entry, First, Rule, beneath, broken_rules, exceeds
 from fedprivacy.scenario.attack.derived_values import AttackValues, GameValues
 from fedprivacy.scenario.attack.property_rules import PROPERTY_RULES
+from fedprivacy.scenario.attack.reconstruction_rules import RECONSTRUCTION_RULES
 from fedprivacy.scenario.attack.seats import ATTACK_RULES
 from fedprivacy.scenario.attack.sections import Attack, GameSettings, Passive, Released
 from fedprivacy.scenario.on_nodes import ON_NODES
@@ -75,11 +76,12 @@ def _global_models_last(v: GameValues) -> Iterator[Finding]:
         )
 
 
+RULES_OF_AN_ATTACK = (*ATTACK_RULES, *PROPERTY_RULES, *RECONSTRUCTION_RULES)
+
+
 def _of_attacks(v: GameValues) -> Iterator[Finding]:
     for name, attack in v.attacks.items():
-        yield from beneath(
-            ("attacks", name), broken_rules((*ATTACK_RULES, *PROPERTY_RULES), AttackValues(attack, v))
-        )
+        yield from beneath(("attacks", name), broken_rules(RULES_OF_AN_ATTACK, AttackValues(attack, v)))
 
 
 def _begins_too_late(v: GameValues) -> bool:

@@ -219,13 +219,55 @@ class Property(TrialAttack):
     )
 
 
-Attack = Annotated[Passive | Ascent | Released | Property, Field(discriminator="kind")]
+class Reconstruction(TrialAttack):
+    """Rebuilds a record of the victim from its update, or picks it out of a prior of candidates."""
+
+    kind: Literal["reconstruction"]
+    seat: Literal["server", "participant"] = Field(
+        "server",
+        description="From where: the server sees the victim's update, a participant the noisy sum of all.",
+    )
+    method: Literal["analytic", "imprint", "inverting", "informed"] = Field(
+        description="How: by the first linear layer's gradient; by bins of brightness in a malicious first "
+        "layer; by a search for pictures with the same gradient; or the likeliest of the candidates."
+    )
+    candidates: int = Field(
+        1000,
+        ge=2,
+        le=10**6,
+        description="How many records the victim's record is drawn from, all known to the attacker.",
+    )
+    batch: int | None = Field(
+        None,
+        ge=1,
+        le=10**6,
+        description="How many records the victim trains on in a trial; else as many as it has.",
+        examples=[1],
+    )
+    bins: int = Field(
+        128, ge=2, le=10**5, description='The bins of method = "imprint": the outputs of the first layer.'
+    )
+    search_steps: int = Field(
+        600, ge=1, le=10**6, description='The steps of the search of method = "inverting", such as 600.'
+    )
+    variation: float = Field(
+        0.01, ge=0, le=10**6, description='How much method = "inverting" weighs smooth pictures.'
+    )
+
+    @property
+    def guesses(self) -> int:
+        """The number of pictures that the attacker rebuilds in a trial."""
+        return {"imprint": self.bins, "inverting": self.batch or 1}.get(self.method, 1)
+
+
+Attack = Annotated[Passive | Ascent | Released | Property | Reconstruction, Field(discriminator="kind")]
 ATTACK = Kind(
     {
         "passive": Passive,
         "active-gradient-ascent": Ascent,
         "released": Released,
         "property": Property,
+        "reconstruction": Reconstruction,
     },
     "kind",
     "attack",
