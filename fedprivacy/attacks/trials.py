@@ -60,6 +60,7 @@ class Outcome:
         figures: Further figures by name, such as "AUC"; values lie between -1 and 1.
         numbers: Further numbers by name and unit, such as "PSNR, dB".
         pictures: Some originals beside what the attacker made of them; empty where there are none.
+        accuracy: The attacked model's accuracy on held-out records.
         seconds: The duration.
     """
 
@@ -68,6 +69,7 @@ class Outcome:
     figures: dict[str, Figure] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
     pictures: tuple[RebuiltPicture, ...] = ()
+    accuracy: float | None = None
     seconds: float = 0.0
 
 

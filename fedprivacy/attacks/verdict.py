@@ -73,8 +73,10 @@ class Refutation:
     def words(self) -> str:
         """The figures in words."""
         if self.fpr is None:
-            found = f"succeeds in at least {_percent(self.tpr)} of trials"
-            return f"{self.attack} {found}, where at most {_percent(self.allowed)} are allowed"
+            return (
+                f"{self.attack} succeeds in at least {_percent(self.tpr)} of trials, where at most "
+                f"{_percent(self.allowed)} are allowed"
+            )
         return (
             f"{self.attack} finds at least {_percent(self.tpr)} of the members at an FPR of at most "
             f"{_percent(self.fpr)}, where at most {_percent(self.allowed)} are allowed"

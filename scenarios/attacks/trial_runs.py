@@ -1,4 +1,4 @@
-"""Runs an attack in trials on a trained run: observes the models of its rounds, and lets the kind attack."""
+"""Runs an attack in trials: observes the models of its rounds, and lets the kind attack."""
 
 from __future__ import annotations
 
@@ -39,16 +39,26 @@ def attack_in_trials(
         branch: An attack in trials.
         tensors: The state from `GameSetup.warm_up`.
         spent: The cost of the other branches.
+
+    Raises:
+        InputError: clients have no noise left for its rounds.
     """
-    [name], attack = branch.names, branch.attack
+    [name], attack, plan = branch.names, branch.attack, setup.fleet.plan
     assert isinstance(attack, TrialAttack)
+    answered = setup.scenario.warm_up + spent.everybody + spent.victim
+    if plan.distrusts_server and answered + attack.rounds > plan.answers:
+        # Clients count their answers themselves, and worlds are no clients of the run.
+        raise InputError(
+            f"attacks.{name}: clients answer {plan.answers} times, {answered} of which are spent. Observe at "
+            "most as many rounds as are left, or train anew."
+        )
     began = time.perf_counter()
     stage = setup.resume(branch.key, tensors, spent)
-    first = rounds_trained(tensors, setup.scenario)
+    accuracy, first = stage.quality().accuracy, rounds_trained(tensors, setup.scenario)
     models = [stage.federation.model]
     for number in range(first, first + attack.rounds - 1):
         stage.federation.round(number)
         models.append(stage.federation.model)
     victim = AttackedClient(setup, attack.seat, tuple(models), first, branch.key)
     outcome = REGISTRY[attack.kind].run(attack, victim)
-    return {name: replace(outcome, seconds=time.perf_counter() - began)}
+    return {name: replace(outcome, accuracy=accuracy, seconds=time.perf_counter() - began)}

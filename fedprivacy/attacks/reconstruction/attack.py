@@ -30,7 +30,7 @@ from fedprivacy.scenario.attack.sections import Reconstruction
 Ids = NDArray[np.int64]
 ABSENT = "rebuilt of records that were not there"
 PSNR, WRONG_PSNR = "median PSNR, dB", "median PSNR of the nearest wrong picture, dB"
-SHOWN = 8  # pictures in the report
+SHOWN = 6  # pictures in the report
 _NUMBERS = 2**25  # of observations in memory at once
 
 

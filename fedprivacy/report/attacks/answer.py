@@ -68,12 +68,23 @@ def _in_trials(document: ReplayDocument, cells: Sequence[Protected]) -> Answer:
     text, tone = f"Measured: succeeds in {rate} of trials", "bad" * trials.above_guessing(strongest)
     note = f"95 % interval {figures.ends(strongest.success, rate=True)}; {trials.label(document, strongest)}"
     shown = [
-        cards.cost(_accuracies(document, {}), ACCURACY),
+        cards.cost(_of_trials(document), ACCURACY),
         cards.protected(cells, "" if document.arms else ATTACKERS),
         cards.learned(cells, [Entry(text, note, tone)]),
     ]
     label = f"of trials, {strongest.means}; guessing succeeds in {figures.percent(strongest.chance)}"
     return cards.answer(f"{trials.sentence(document)}.", rate, label, cells, shown)
+
+
+def _of_trials(document: ReplayDocument) -> list[Entry]:
+    """The accuracy of the attacked models at each level of privacy."""
+    measured = {
+        trials.where(trial): accuracy
+        for trial in document.trials
+        if (accuracy := trial.model_accuracy.before) is not None
+    }
+    lines = [Entry(f"{words.accuracy(value)} accuracy {where}") for where, value in measured.items()]
+    return spaced(lines, cards.MOST) or [Entry("Not measured")]
 
 
 def _exposed(document: ReplayDocument) -> dict[str, list[Attack]]:

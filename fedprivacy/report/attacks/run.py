@@ -52,7 +52,7 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
     if document.attacks or not document.trials:
         lead.append(finding.of(document))
     if document.trials:
-        lead.append(trials.finding(document))
+        lead += [*([] if document.attacks else [trials.picture(document)]), trials.finding(document)]
     lead.append(Tiles(_tiles(document)))
     cells = _protected(document)
     compared = [
@@ -103,6 +103,7 @@ def _of_arms(document: ReplayDocument, lead: list[Block | Details], *, command: 
         lead=[
             *lead,
             *([arms.finding(document)] if document.attacks or not document.trials else []),
+            *([trials.picture(document)] if document.trials and not document.attacks else []),
             *([trials.finding(document)] if document.trials else []),
             Tiles(_arm_tiles(document)),
         ],
@@ -177,6 +178,10 @@ def _tiles(document: ReplayDocument) -> list[tuple[str, str, str]]:
     names = {(attack.seat, attack.name) for attack in document.completed}
     count = f"each run at {len(document.levels)} levels of privacy" if document.several else "completed"
     tiles = [("Attacks", f"{len(names):,}", count)]
+    if document.trials and not document.attacks:
+        trials_of_each = [sum(run["trials"] for run in trial.runs) for trial in document.trials]
+        repeats = words.counted(document.trials[0].seeds, "training run")
+        tiles.append(("Trials", f"{max(trials_of_each):,}", f"of each attack, on {repeats}"))
     if document.attacks:
         first = document.attacks[0]
         tiles.append(("Members", f"{first.members or 0:,}", "of the victim, judged"))

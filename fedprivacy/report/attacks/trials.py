@@ -1,4 +1,4 @@
-"""Attacks in trials: the rate of success of each beside chance and bound, in one picture and one table."""
+"""Attacks in trials: the success of each beside chance and bound, as a picture and a table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fedprivacy.documents.attack import Level, Measure
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.documents.trial import TrialResult
 from fedprivacy.report import svg, words
-from fedprivacy.report.attacks import figures, levels
+from fedprivacy.report.attacks import figures, levels, rebuilt
 from fedprivacy.report.blocks import Block, Details, Entry, Finding, Picture, Section, Table, Value
 from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series
 from fedprivacy.report.charts.looks import Look
@@ -23,11 +23,17 @@ CAPTION = (
 
 
 def sections(document: ReplayDocument) -> list[Section]:
-    """The picture and the table of all attacks in trials."""
+    """The picture and the table of all attacks in trials; alone, the picture is at the top of the page."""
     if not document.trials:
         return []
-    blocks: list[Block | Details] = [picture(document), table(document)]
-    return [Section("trials", HEADING, blocks)]
+    blocks: list[Block | Details] = [table(document)]
+    if document.attacks:
+        blocks.insert(0, picture(document))
+    pictures = rebuilt.public_blocks(document.trials)
+    return [
+        *([Section("rebuilt", rebuilt.HEADING, pictures, folded=False)] if pictures else []),
+        Section("trials", HEADING, blocks),
+    ]
 
 
 def picture(document: ReplayDocument) -> Picture:
@@ -60,6 +66,7 @@ def picture(document: ReplayDocument) -> Picture:
 def table(document: ReplayDocument) -> Table:
     """A row for each attack: its rate of success, chance, bound, and further figures."""
     names = list(dict.fromkeys(name for trial in document.trials for name in trial.figures))
+    numbers = list(dict.fromkeys(name for trial in document.trials for name in trial.numbers))
     rows = [
         (
             Entry(label(document, trial), f"{_described(trial)}: {trial.means}"),
@@ -67,11 +74,12 @@ def table(document: ReplayDocument) -> Table:
             figures.percent(trial.chance),
             figures.at_most(trial.bound.success, rate=True),
             *(_further(trial, name) for name in names),
+            *(f"{trial.numbers[name]:.1f}" if name in trial.numbers else "—" for name in numbers),
             words.counted(sum(run["trials"] for run in trial.runs), "trial"),
         )
         for trial in document.trials
     ]
-    head = ("Attack", "Success", "Guessing", "Allowed", *names, "Trials")
+    head = ("Attack", "Success", "Guessing", "Allowed", *map(words.capital, [*names, *numbers]), "Trials")
     caption = f"Below each figure its 95 % interval. {levels.terms(document)}".strip()
     return Table(caption, head, rows, stacked=True)
 
@@ -88,11 +96,11 @@ def sentence(document: ReplayDocument) -> str:
     ranked = ranking(document)
     first, last = ranked[0], next(trial for trial in reversed(ranked) if trial.name == ranked[0].name)
     several = document.several or bool(document.arms)
-    where = f"{_where(first)} " if several else ""
-    text = words.capital(f"{where}{first.means} in {figures.percent(first.success.value)} of trials")
+    beginning = f"{where(first)} " if several else ""
+    text = words.capital(f"{beginning}{first.means} in {figures.percent(first.success.value)} of trials")
     if last is first:
         return f"{text}; guessing succeeds in {figures.percent(first.chance)}"
-    return f"{text}; {_where(last)} in {figures.percent(last.success.value)}"
+    return f"{text}; {where(last)} in {figures.percent(last.success.value)}"
 
 
 def ranking(document: ReplayDocument) -> list[TrialResult]:
@@ -102,9 +110,9 @@ def ranking(document: ReplayDocument) -> list[TrialResult]:
 
 def finding(document: ReplayDocument) -> Finding:
     """The result of each attack at its ends of privacy, beside what is allowed."""
-    return Finding(
-        " ".join(sentences(document)), levels.terms(document), "What is guaranteed", _verdict(document)
-    )
+    verdict = document.judged
+    agreed = verdict.words if verdict and not verdict.refuted else ""
+    return Finding(" ".join(sentences(document)), levels.terms(document), "What is guaranteed", agreed)
 
 
 def sentences(document: ReplayDocument) -> list[str]:
@@ -113,7 +121,7 @@ def sentences(document: ReplayDocument) -> list[str]:
     for name in dict.fromkeys(trial.name for trial in document.trials):
         group = [trial for trial in document.trials if trial.name == name]
         parts = [
-            f"{_where(trial)} in {figures.percent(trial.success.value)} of trials "
+            f"{where(trial)} in {figures.percent(trial.success.value)} of trials "
             f"({figures.ends(trial.success, rate=True)}; {_allowed(trial)})"
             for trial in group
         ]
@@ -130,7 +138,8 @@ def above_guessing(trial: TrialResult) -> bool:
     return trial.success.low > trial.chance
 
 
-def _where(trial: TrialResult) -> str:
+def where(trial: TrialResult) -> str:
+    """The arm and the privacy level of an attack, as part of a sentence."""
     level: Level = trial.level
     arm = f"in arm {trial.arm} " if trial.arm else ""
     return f"{arm}{levels.at(level)}"

@@ -10,7 +10,7 @@ from fedprivacy.scenario.attack.derived_values import AttackValues, GameValues
 from fedprivacy.scenario.attack.property_rules import PROPERTY_RULES
 from fedprivacy.scenario.attack.reconstruction_rules import RECONSTRUCTION_RULES
 from fedprivacy.scenario.attack.seats import ATTACK_RULES
-from fedprivacy.scenario.attack.sections import Attack, GameSettings, Passive, Released
+from fedprivacy.scenario.attack.sections import Attack, GameSettings, Passive, Released, TrialAttack
 from fedprivacy.scenario.on_nodes import ON_NODES
 from fedprivacy.scenario.rules.defences import too_patient
 from fedprivacy.scenario.scenario import Scenario
@@ -53,6 +53,13 @@ def _answers_last(v: GameValues) -> Iterator[Finding]:
             )
         for name in branch.names:
             attack = v.attacks[name]
+            if isinstance(attack, TrialAttack) and began < most < began + branch.rounds:
+                yield Finding(
+                    ("attacks", name, "rounds"),
+                    f"clients answer {most} times, and {most - began} answers are left to this attack",
+                    f"At most {most - began}, or set server.rounds higher.",
+                    str(attack.rounds),
+                )
             if isinstance(attack, Passive) and began < most <= began + attack.watched[0]:
                 yield Finding(
                     ("attacks", name),
