@@ -79,9 +79,16 @@ def _variants(scenario: AttackScenario, plans: Sequence[Mapping[str, Any]]) -> l
     arms = {name: arm.model_copy(update={"data": {}}) for name, arm in scenario.arms.items()}
     # Placeholder data have no columns that could make groups, and groups change no plan.
     plain = scenario.evaluation.model_copy(update={"groups": None, "edges": None})
-    same = scenario.model_copy(update={"data": others, "arms": arms, "evaluation": plain})
+    on_any = {name: attack.without_data() for name, attack in scenario.trial_attacks.items()}
+    attacks = {**scenario.attacks, **on_any}
+    same = scenario.model_copy(update={"data": others, "arms": arms, "evaluation": plain, "attacks": attacks})
     read = {"data": data, "evaluation": scenario.evaluation}
-    return [variant.model_copy(update=read) for variant in same.variants]
+    return [
+        variant.model_copy(
+            update={**read, "attacks": {name: scenario.attacks[name] for name in variant.attacks}}
+        )
+        for variant in same.variants
+    ]
 
 
 def _checked_attacks(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field
 
@@ -195,6 +195,10 @@ class TrialAttack(Section):
         """The number of its rounds, which all trials share."""
         return self.rounds
 
+    def without_data(self) -> Self:
+        """The attack with keys that are valid for any data, for checks that do not read them."""
+        return self
+
 
 class Property(TrialAttack):
     """Infers which share of the victim's records is in a group (Melis et al. 2019)."""
@@ -217,6 +221,10 @@ class Property(TrialAttack):
     shadows: int = Field(
         200, ge=20, le=10**5, description="How many victims the attacker imitates to learn from, such as 200."
     )
+
+    def without_data(self) -> Self:
+        """The attack on the group of the first label."""
+        return self.model_copy(update={"column": None, "value": "0"})
 
 
 class Reconstruction(TrialAttack):
