@@ -22,7 +22,7 @@ def check_trials(setup: GameSetup) -> None:
         InputError: with the attack and the reason.
     """
     for name, attack in setup.scenario.trial_attacks.items():
-        victim = AttackedClient(setup, attack.seat, (), setup.scenario.warm_up, name)
+        victim = AttackedClient(setup, attack.seat, (), setup.scenario.warm_up, name, attack.in_sum)
         try:
             REGISTRY[attack.kind].check(attack, victim)
         except InputError as error:
@@ -59,6 +59,6 @@ def attack_in_trials(
     for number in range(first, first + attack.rounds - 1):
         stage.federation.round(number)
         models.append(stage.federation.model)
-    victim = AttackedClient(setup, attack.seat, tuple(models), first, branch.key)
+    victim = AttackedClient(setup, attack.seat, tuple(models), first, branch.key, attack.in_sum)
     outcome = REGISTRY[attack.kind].run(attack, victim)
     return {name: replace(outcome, accuracy=accuracy, seconds=time.perf_counter() - began)}

@@ -40,6 +40,7 @@ class AttackedClient:
         models: The model that clients are sent in each observed round, each of shape (parameters,).
         first: The number of the first observed round.
         key: The identity of the attack, which keys its noise.
+        in_sum: Whether the server sees the sum of all clients alone, and knows no other client's answer.
     """
 
     setup: GameSetup
@@ -47,6 +48,7 @@ class AttackedClient:
     models: Models
     first: int
     key: str
+    in_sum: bool = False
 
     @property
     def weights(self) -> Models:
@@ -122,6 +124,23 @@ class AttackedClient:
 
     def answers(self, worlds: Sequence[Ids], key: str, *, noisy: bool = True) -> Rows:
         """What the seat observes of the victim in each world, summed over the observed rounds."""
+        rows = self._answers(worlds, key, noisy=noisy)
+        return rows + self._of_others(len(worlds), key) if self.in_sum else rows
+
+    def _of_others(self, count: int, key: str) -> Rows:
+        """The sum of all other clients' answers, each time with fresh noise, shape (count, parameters)."""
+        partition, victim = self.setup.game.people.partition, self.setup.game.victim
+        worlds = [partition.records(client) for client in range(partition.clients) if client != victim]
+        total = self._answers(worlds, f"{key}/others", noisy=False).sum(axis=0)
+        mechanism = self.setup.fleet.plan.randomiser
+        if not isinstance(mechanism, Gaussian):
+            return np.broadcast_to(total, (count, len(total)))
+        stream = self.setup.fleet.streams.noise(f"attacks/{self.key}/{key}/others")
+        shares = len(worlds) * len(self.models)
+        noise = [mechanism.draw(len(total), stream, shares=shares) for _ in range(count)]
+        return total + self.setup.scale * np.array(noise)
+
+    def _answers(self, worlds: Sequence[Ids], key: str, *, noisy: bool) -> Rows:
         setup, count = self.setup, len(worlds)
         people = setup.game.people
         offsets = np.cumsum([0, *map(len, worlds)])

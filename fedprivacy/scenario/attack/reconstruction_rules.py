@@ -41,6 +41,24 @@ def _is_simulated_wrongly(v: AttackValues) -> bool:
 
 RECONSTRUCTION_RULES: tuple[Entry[AttackValues], ...] = (
     Rule(
+        "sees",
+        lambda v: v["kind"] == "reconstruction" and v["sees"] == "sum" and v["seat"] == "participant",
+        "a participant sees global models, and no sum",
+        'Remove it, or set seat = "server".',
+    ),
+    Rule(
+        "sees",
+        lambda v: v["sees"] == "sum" and v["method"] in ("inverting", "informed"),
+        'this method knows all but the victim\'s update, which is what sees = "updates" observes',
+        'Remove it, or set method = "imprint" or "analytic".',
+    ),
+    Rule(
+        "kind",
+        lambda v: v["kind"] == "reconstruction" and v.around["privacy.trust"] == "distributed",
+        "follows sums without shares of noise alone",
+        'Set privacy.trust = "central" or "local".',
+    ),
+    Rule(
         "method",
         _by("imprint", lambda v: v["seat"] == "participant"),
         "only the server sends models",

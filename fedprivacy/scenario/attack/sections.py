@@ -187,6 +187,11 @@ class TrialAttack(Section):
     rounds: int = Field(1, ge=1, le=10**4, description="How many rounds are observed, such as 1.")
 
     @property
+    def in_sum(self) -> bool:
+        """Whether the server sees the sum of all clients alone."""
+        return False
+
+    @property
     def isolating(self) -> bool:
         """Nobody is isolated: all clients answer in the observed rounds."""
         return False
@@ -235,6 +240,10 @@ class Reconstruction(TrialAttack):
         "server",
         description="From where: the server sees the victim's update, a participant the noisy sum of all.",
     )
+    sees: Literal["updates", "sum"] = Field(
+        "updates",
+        description='What the server sees of a round: each update, or "sum", the sum of all clients alone.',
+    )
     method: Literal["analytic", "imprint", "inverting", "informed"] = Field(
         description="How: by the first linear layer's gradient; by bins of brightness in a malicious first "
         "layer; by a search for pictures with the same gradient; or the likeliest of the candidates."
@@ -261,6 +270,11 @@ class Reconstruction(TrialAttack):
     variation: float = Field(
         0.01, ge=0, le=10**6, description='How much method = "inverting" weighs smooth pictures.'
     )
+
+    @property
+    def in_sum(self) -> bool:
+        """Whether the server sees the sum of all clients alone."""
+        return self.sees == "sum"
 
     @property
     def guesses(self) -> int:

@@ -22,6 +22,7 @@ from fedprivacy.verification.verify import checked_document
 from scenarios.attacks.game_setup import GameSetup
 from scenarios.attacks.replay import replay
 from scenarios.attacks.trial_runs import check_trials
+from scenarios.attacks.victim import AttackedClient
 
 TEXT = """name = "rebuilt"
 seed = 1
@@ -120,6 +121,26 @@ def test_another_client_picks_the_record_out_of_the_noisy_sum(tmp_path: Path) ->
     assert server["bound"]["success"] is None
 
 
+def test_a_server_that_sees_the_sum_alone_finds_few_alone_in_their_bin(tmp_path: Path) -> None:
+    """With 7 clients of 35 or 36 more records: (63/64)^(15 + 7 * 36) = 1.5 %."""
+    measured = trial(tmp_path / "sum", *IMPRINT, 'attacks.one.sees="sum"')
+    assert 0 < measured["success"]["value"] < 0.06
+    noisy = trial(
+        tmp_path / "noisy", *IMPRINT, *LOCAL, "privacy.noise_multiplier=0.1", 'attacks.one.sees="sum"'
+    )
+    assert noisy["success"]["value"] == 0.0
+
+
+def test_noise_of_a_sum_is_that_of_all_clients_and_fresh_each_time() -> None:
+    """Of 2 x 4810 draws the deviation errs by .7 %; five of these."""
+    setup = GameSetup(scenario(*ANALYTIC, *LOCAL, "privacy.noise_multiplier=2.0"))
+    weights = np.zeros(4810, np.float32)
+    worlds = [setup.game.people.partition.records(0)] * 2
+    single, summed = (AttackedClient(setup, "server", (weights,), 0, "key", each) for each in (False, True))
+    others = summed.answers(worlds, "a") - single.answers(worlds, "a")
+    assert np.std(others[0] - others[1]) / np.sqrt(2) == pytest.approx(2.0 * 0.5 * np.sqrt(7), rel=0.04)
+
+
 def test_pictures_are_the_operators_unless_the_data_are_public(tmp_path: Path) -> None:
     few = (*ANALYTIC, "attacks.one.trials=20")
     secret = result(tmp_path / "secret", *few, report=True)
@@ -203,6 +224,8 @@ def test_what_the_data_do_not_allow_is_refused(sets: tuple[str, ...], message: s
             (*ANALYTIC, *LOCAL, "privacy.epsilon=8.0", 'attacks.one.seat="participant"'),
             "the server sees each",
         ),
+        ((*IMPRINT, 'attacks.one.seat="participant"', 'attacks.one.sees="sum"'), "global models, and no sum"),
+        ((*INFORMED, 'attacks.one.sees="sum"'), "knows all but the victim"),
         ((*ANALYTIC, "attacks.one.candidates=1"), "candidates"),
         ((*ANALYTIC, 'attacks.one.method="guess"'), "method"),
     ],
