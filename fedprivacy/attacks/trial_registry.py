@@ -7,6 +7,11 @@ from typing import Any
 
 from fedprivacy.attacks.poisoning.attack import ModelPoisoning
 from fedprivacy.attacks.property_inference import PropertyInference
+from fedprivacy.attacks.reconstruction.attack import RecordReconstruction
 from fedprivacy.attacks.trials import TrialKind
 
-REGISTRY: Mapping[str, TrialKind[Any]] = {"property": PropertyInference(), "poisoning": ModelPoisoning()}
+REGISTRY: Mapping[str, TrialKind[Any]] = {
+    "property": PropertyInference(),
+    "reconstruction": RecordReconstruction(),
+    "poisoning": ModelPoisoning(),
+}

@@ -17,6 +17,7 @@ KINDS = {
     "released": "released model",
     "property": "property inference",
     "poisoning": "poisoning",
+    "reconstruction": "reconstruction",
 }
 SEATS = {"server": "the server", "participant": "a participant", "outsider": "an outsider"}
 COVERED = {

@@ -54,7 +54,7 @@ PROPERTY_RULES: tuple[Entry[AttackValues], ...] = (
     Rule(
         "seat",
         lambda v: (
-            v["kind"] == "property" and v["seat"] == "participant" and v.around["privacy.trust"] == "local"
+            v["trials"] is not None and v["seat"] == "participant" and v.around["privacy.trust"] == "local"
         ),
         "the server sees each client's noisy update, from which all that a participant sees is computed",
         'Set seat = "server".',
@@ -62,7 +62,7 @@ PROPERTY_RULES: tuple[Entry[AttackValues], ...] = (
     Rule(
         "seat",
         lambda v: (
-            v["kind"] == "property" and v["seat"] == "participant" and v.around["privacy.bands"] is not None
+            v["trials"] is not None and v["seat"] == "participant" and v.around["privacy.bands"] is not None
         ),
         "the noise of sums is correlated over rounds, which this attack does not model",
         'Set seat = "server", or remove privacy.bands.',
