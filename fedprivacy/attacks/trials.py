@@ -150,6 +150,14 @@ class Victim(Protocol):
     def classes(self) -> int:
         """The number of classes."""
 
+    @property
+    def count(self) -> int:
+        """The number of all records of the data."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features; empty where they have none."""
+
     def pools(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The records that worlds are drawn from, and the attacker's own, which are no client's.
 
@@ -171,6 +179,9 @@ class Victim(Protocol):
 
     def records(self, numbers: NDArray[np.int64]) -> Records:
         """The records of these numbers, and their labels."""
+
+    def with_records(self, x: NDArray[np.float32], y: NDArray[np.int64]) -> Victim:
+        """The same victim in data with further records, which are numbered after all others."""
 
     def sending(self, weights: NDArray[np.float32]) -> Victim:
         """The same victim, which a malicious server sends this model in each observed round."""

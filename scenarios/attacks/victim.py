@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -74,6 +75,16 @@ class AttackedClient:
         """The number of classes."""
         return self.setup.game.people.dataset.classes
 
+    @property
+    def count(self) -> int:
+        """The number of all records."""
+        return len(self.setup.game.people.dataset.y)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self.setup.game.people.dataset.feature_names
+
     def pools(self) -> tuple[Ids, Ids]:
         """The victim's records with half of the public ones, and the other half."""
         partition, victim = self.setup.game.people.partition, self.setup.game.victim
@@ -103,6 +114,18 @@ class AttackedClient:
         """The records of these numbers, and their labels."""
         fleet = self.setup.fleet
         return fleet.x[numbers].cpu().numpy(), fleet.y[numbers].cpu().numpy()
+
+    def with_records(self, x: NDArray[np.float32], y: NDArray[np.int64]) -> AttackedClient:
+        """The same victim in data with further records."""
+        setup, people = copy.copy(self.setup), self.setup.game.people
+        data = replace(
+            people.dataset,
+            x=np.concatenate([people.dataset.x, x]),
+            y=np.concatenate([people.dataset.y, y]),
+        )
+        larger = replace(people, dataset=data)
+        setup.game, setup.fleet = replace(setup.game, people=larger), replace(setup.fleet, people=larger)
+        return replace(self, setup=setup)
 
     def sending(self, weights: NDArray[np.float32]) -> AttackedClient:
         """The same victim, sent this model in each observed round."""

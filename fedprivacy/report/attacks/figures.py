@@ -16,6 +16,7 @@ KINDS = {
     "active-gradient-ascent": "gradient ascent",
     "released": "released model",
     "property": "property inference",
+    "attribute": "attribute inference",
     "poisoning": "poisoning",
     "reconstruction": "reconstruction",
 }

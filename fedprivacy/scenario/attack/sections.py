@@ -232,6 +232,36 @@ class Property(TrialAttack):
         return self.model_copy(update={"column": None, "value": "0"})
 
 
+class Attribute(TrialAttack):
+    """Infers one answer of a record of the victim whose other answers are known."""
+
+    kind: Literal["attribute"]
+    seat: Literal["server", "participant"] = Field(
+        "server",
+        description="From where: the server sees the victim's update, a participant the noisy sum of all.",
+    )
+    column: str = Field(description='The column of the unknown answer, such as "race".', examples=["race"])
+    knows: Literal["others", "record"] = Field(
+        "others",
+        description="What the attacker knows beside the record's other answers: all other records of the "
+        'victim, as in the definition of differential privacy, or "record", nothing more.',
+    )
+    batch: int | None = Field(
+        None,
+        ge=1,
+        le=10**6,
+        description="How many records the victim trains on in a trial; else as many as it has.",
+        examples=[8],
+    )
+    shadows: int = Field(
+        400, ge=20, le=10**5, description="How many victims the attacker imitates to learn from, such as 400."
+    )
+
+    def without_data(self) -> Self:
+        """The attack without its column, which only the data have."""
+        return self.model_copy(update={"column": ""})
+
+
 class Reconstruction(TrialAttack):
     """Rebuilds a record of the victim from its update, or picks it out of a prior of candidates."""
 
@@ -345,7 +375,8 @@ class Poisoning(TrialAttack):
 
 
 Attack = Annotated[
-    Passive | Ascent | Released | Property | Reconstruction | Poisoning, Field(discriminator="kind")
+    Passive | Ascent | Released | Property | Attribute | Reconstruction | Poisoning,
+    Field(discriminator="kind"),
 ]
 ATTACK = Kind(
     {
@@ -353,6 +384,7 @@ ATTACK = Kind(
         "active-gradient-ascent": Ascent,
         "released": Released,
         "property": Property,
+        "attribute": Attribute,
         "reconstruction": Reconstruction,
         "poisoning": Poisoning,
     },
