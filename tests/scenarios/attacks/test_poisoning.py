@@ -120,7 +120,7 @@ def test_the_stored_document_is_checked_by_its_counts(document) -> None:
     path = folder / "run.json"
     assert checked_document(folder)["trials"] == json.loads(json.dumps(document["trials"]))
     for change, key in (
-        (lambda trial: trial["runs"][0].update(without=20), "success"),
+        (lambda trial: trial["runs"][0].update(without=20), "chance"),
         (lambda trial: trial["bound"].update(success=0.01), "bound"),
         (lambda trial: trial.pop("without"), "without"),
         (lambda trial: trial["runs"][0].update(without=21), "successes"),
