@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from fedprivacy.attacks.intervals import CONFIDENCE, TARGETS, Figure, proportion_high, proportion_low
-from fedprivacy.attacks.poisoning.poisoned_records import Poison
+from fedprivacy.attacks.poisoned_records import Poison
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import TrialAttack

@@ -14,7 +14,7 @@ from torch import nn
 
 from clients.chunk_training import ChunkTrainer, client_chunks
 from clients.poisoner import Poisoner, poisoned_fleet
-from fedprivacy.attacks.poisoning.poisoned_records import Poison
+from fedprivacy.attacks.poisoned_records import Poison
 from fedprivacy.attacks.trials import Records, Rows
 from fedprivacy.data.groups import grouping
 from fedprivacy.data.record_columns import feature
