@@ -67,6 +67,10 @@ class _Attack(Section):
     seat: Literal["server", "participant"] = Field(
         "server", description="From where: the server sees each update, a participant the global models."
     )
+    sees: Literal["updates", "sum"] = Field(
+        "updates",
+        description='What the server sees of a round: each update, or "sum", the sum of its clients alone.',
+    )
     isolating: bool = Field(
         False, description="Whether the server gives the victim a stream of its own instead of the aggregate."
     )
