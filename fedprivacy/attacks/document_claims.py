@@ -14,7 +14,7 @@ from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.guarantees.statement import SEES, guarantees
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.sections import Ascent, Released
+from fedprivacy.scenario.attack.sections import Ascent, Attack, Released
 
 BOUNDS = ("advantage", "balanced_accuracy", "auc", "tpr_at_fpr", "basis")
 GAME = (
@@ -37,6 +37,11 @@ RELEASED = (
     "record is nor who is a member. Each of its reference models is trained on a half of these records that "
     "its own coins drew, in one place and without noise."
 )
+SUMS = (
+    "A server that sees sums learns the sum of a round's clients, how many they are, and no update. It "
+    "trains clients of its own on test records, from the model that it sent, and takes from the sum what "
+    "these let it expect of the others. It takes the rounds that have the victim."
+)
 BY_ARM = (
     "Each arm plays the same game with the same coins. Each epsilon is that of one run of one arm alone; "
     "whoever sees several of them has seen several releases of the same people."
@@ -53,7 +58,8 @@ def budget(variant: AttackScenario, plan: Plan) -> float | None:
 def frame_of(scenario: AttackScenario) -> dict[str, Any]:
     """The entries of the document that concern all attacks: notes and operator-only fields."""
     looked = any(isinstance(kind, Released) for kind in scenario.attacks.values())
-    stored = [TRANSCRIPTS] * scenario.game.transcripts + [RELEASED] * looked
+    sums = any(not isinstance(kind, Released) and kind.sees == "sum" for kind in scenario.attacks.values())
+    stored = [TRANSCRIPTS] * scenario.game.transcripts + [RELEASED] * looked + [SUMS] * sums
     notes = [GAME, BRANCHES, *([BY_ARM] if scenario.arms else []), *stored]
     return {"notes": notes, "operator_only": list(ReplayDocument.OPERATOR_ONLY)}
 
@@ -78,6 +84,7 @@ def attack_claims(
         "attack": attack.kind,
         "seat": attack.seat,
         "isolating": attack.isolating,
+        **_of_sum(attack, plan),
         "trust": variant.privacy.trust,
         "mechanism": None if plan.mechanism is None else plan.mechanism.name,
         "epsilon": budget(variant, plan),
@@ -87,6 +94,13 @@ def attack_claims(
         "guarantee": guarantee.to_json(),
         "bound": bound_of_ledger(ledger, attack.seat).to_json(),
     }
+
+
+def _of_sum(attack: Attack, plan: Plan) -> dict[str, int]:
+    """How many clients an observed sum has; nothing for an attack that sees updates or models."""
+    if isinstance(attack, Released) or attack.sees != "sum":
+        return {}
+    return {"clients_in_sum": round(plan.sampler.expected_cohort(plan.population))}
 
 
 def proved(guesses: Guesses, delta: float) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class TargetRun:
         """The number of client trainings in a branch; a reference model counts as the run."""
         if isinstance(branch.attack, Released):
             return branch.attack.references * self.scenario.warm_up * self.plan.population
-        return branch.rounds * (1 if branch.attack.isolating else self.plan.population)
+        return branch.rounds * (1 if branch.attack.isolating else self.plan.most_in_a_sum)
 
     @property
     def label(self) -> str:
