@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from flwr.app import Array, ArrayRecord, Context, Message
 from flwr.clientapp.typing import ClientAppCallable
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fedprivacy.attacks.ascent import Ascent
@@ -72,13 +73,7 @@ class Participant:
         if self.climbing is not None and self.ascent is not None:
             raised = self.ascent.climb(self.probe.at(self.climbing), weights)
             upload = (self.boost * (raised - weights)).double().numpy()
-            if self.most is not None:  # the server discards a longer upload, and the attack with it
-                upload *= self.most / max(self.most, float(np.linalg.norm(upload)))
-            shape = (1, -1) if answered["updates"].ndim == 2 else (-1,)
-            forged = {"updates": Array(upload.reshape(shape)), "clients": Array(arrays["clients"])}
-            reply.content.array_records["arrays"] = ArrayRecord(forged)
-            reply.content.config_records["values"]["refused"] = 0  # its budget binds honest code alone
-            return reply
+            return forged(reply, arrays["clients"], upload, self.most)
         # After an honest answer, the global model's step minus this client's own share is the share of all
         # others: the view of the local attacker of Nasr, Shokri and Houmansadr 2019.
         self._before = weights
@@ -89,3 +84,22 @@ class Participant:
     def forget(self) -> None:
         """Looks away from what the round under way makes of the global model."""
         self._before = self._isolated_sum = None
+
+
+def forged(reply: Message, clients: Ids, upload: NDArray[np.float64], most: float | None = None) -> Message:
+    """The honest reply of one client with another update in its place.
+
+    Args:
+        reply: The honest reply.
+        clients: The client's id, shape (1,).
+        upload: The update, shape (parameters,).
+        most: The norm that the server takes; a longer update is scaled down to it. None: any.
+    """
+    if most is not None:  # the server discards a longer upload, and the attack with it
+        upload = upload * (most / max(most, float(np.linalg.norm(upload))))
+    answered, _ = parts_of(reply)
+    shape = (1, -1) if answered["updates"].ndim == 2 else (-1,)
+    content = {"updates": Array(upload.reshape(shape)), "clients": Array(clients)}
+    reply.content.array_records["arrays"] = ArrayRecord(content)
+    reply.content.config_records["values"]["refused"] = 0  # its budget binds honest code alone
+    return reply

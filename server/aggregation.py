@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,11 @@ from flwr.app import Message
 from numpy.typing import NDArray
 
 from fedprivacy.io.escape import first_line
+from fedprivacy.mechanisms.clipping import clip
 from fedprivacy.mechanisms.summation import RunningSum, sum_of_rows
 from fedprivacy.messages.faults import NO_FAULTS, Faults
 from server.reply_validation import Rejected, accepted
+from server.robust_rules import RobustRule
 from server.sampling import Chunk
 
 NO_ANSWER = ("no_answer", "the node did not answer")
@@ -25,13 +27,16 @@ class RoundTotal:
     """The total of a round's replies. Counts and texts are operator-only.
 
     Args:
-        updates: The sum of all answered updates, float64, shape (parameters,).
+        updates: The sum of all answered updates, float64, shape (parameters,); with a robust rule its
+            estimate of their mean.
         answered: The number of clients in it.
         refused: The number of clients that refused because their budget is spent.
         faults: The counted faults.
         known: Whether `faults` includes those on the nodes, which local trust keeps there.
         noise_alone: The number of answers that are noise alone, because the client failed.
-        void: Whether too few clients survived for a secure sum: nothing is released, and `updates` are zero.
+        void: Whether too few clients survived for a secure sum, or answered for a robust rule: nothing is
+            released, and `updates` are zero.
+        void_reason: Why it is void, as far as the secure sum states it.
     """
 
     updates: NDArray[np.float64]
@@ -41,6 +46,7 @@ class RoundTotal:
     known: bool = True
     noise_alone: int = 0
     void: bool = False
+    void_reason: str | None = None
 
     @property
     def failed(self) -> int:
@@ -86,11 +92,13 @@ def aggregate(
     longest: float | None = None,
     dropout: bool = True,
     counted: bool = False,
+    rule: RobustRule | None = None,
+    clips_to: float | None = None,
     fault_of: Callable[[int], tuple[str, str] | None] = lambda host: None,
 ) -> RoundTotal:
     """Sums a round's replies in (host, chunk) order, independently of their order of arrival.
 
-    Memory contains the total and early replies, not the cohort.
+    Memory contains the total and early replies, not the cohort; with a robust rule it contains the cohort.
 
     Args:
         chunks_requested: The round's chunks, in order; message number i requested the i-th.
@@ -100,22 +108,60 @@ def aggregate(
         longest: The largest norm of one client's part (`server.reply_validation.longest`), or None.
         dropout: Whether clients may drop out.
         counted: Whether the last number counts clients (`server.reply_validation.accepted`).
+        rule: Estimates the mean update from single ones in place of their sum; None: they are added up.
+        clips_to: The norm to which the server clips each single update; None: it does not clip.
         fault_of: The kind of fault and the reason of a logical host that has no node (`server.hosts`).
     """
     # Floating-point addition is not associative: adding in order of arrival would make a run depend on the
     # network, and its rounding error on timing that may depend on data.
-    total, updates = RoundTotal(np.zeros(parameters)), RunningSum(parameters)
+    total = RoundTotal(np.zeros(parameters))
+    updates = RunningSum(parameters) if rule is None else SingleUpdates(rule, parameters)
     in_order = by_turn(replies)
     reply = next(in_order, None)
     for number, chunk in enumerate(chunks_requested):
         if reply is not None and reply[0] == number:
-            _add(total, updates, chunk, reply[1], parameters, observe, longest, dropout, counted)
+            _add(total, updates, chunk, reply[1], parameters, observe, longest, dropout, counted, clips_to)
             reply = next(in_order, None)
         else:
             kind, reason = fault_of(chunk.host) or NO_ANSWER
             total.fail(kind, len(chunk.clients), reason)
     total.updates = updates.total
+    total.void = isinstance(updates, SingleUpdates) and updates.too_few
     return total
+
+
+class SingleUpdates:
+    """The updates of a round for a robust rule, which needs all of them at once.
+
+    Args:
+        rule: The rule.
+        length: Of each update.
+    """
+
+    def __init__(self, rule: RobustRule, length: int) -> None:
+        self._rule, self._length = rule, length
+        self._rows: list[NDArray[np.float64]] = []
+        self._clients: list[NDArray[np.int64]] = []
+
+    def add(self, rows: NDArray[np.float64], clients: NDArray[np.int64]) -> None:
+        """Adds updates, shape (clients, length), and the ids of their clients."""
+        self._rows.append(rows)
+        self._clients.append(clients)
+
+    @property
+    def too_few(self) -> bool:
+        """Whether some clients answered, and too few for the rule."""
+        answers = sum(map(len, self._clients))
+        return answers > 0 and not self._rule.enough(answers)
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """The rule's estimate of the mean update, shape (length,); zero without answers, or with too few."""
+        if not any(map(len, self._clients)) or self.too_few:
+            return np.zeros(self._length)
+        # By client id: hosts and chunks, which cut a cohort, change no bit.
+        order = np.argsort(np.concatenate(self._clients))
+        return self._rule.estimate(np.concatenate(self._rows)[order])
 
 
 SPENT = (
@@ -172,7 +218,7 @@ def by_turn(replies: Iterable[Message]) -> Iterator[tuple[int, Message]]:
 
 def _add(
     total: RoundTotal,
-    updates: RunningSum,
+    updates: RunningSum | SingleUpdates,
     chunk: Chunk,
     message: Message,
     parameters: int,
@@ -180,17 +226,30 @@ def _add(
     longest: float | None,
     dropout: bool,
     counted: bool,
+    clips_to: float | None,
 ) -> None:
     requested = len(chunk.clients)
     # Validated before it is added. Under central trust a client moves the sum by at most C only if its node
     # clipped; a reply that is too long is therefore refused as a whole.
     try:
-        reply = accepted(message, chunk.clients, parameters, observe, longest, dropout, counted)
+        reply = accepted(
+            message, chunk.clients, parameters, observe, longest, dropout, counted, clips=clips_to is not None
+        )
     except Rejected as error:
         total.fail(error.kind, requested, str(error))
         return
-    summed = observe == "sum"
-    updates.add(reply.updates if summed else sum_of_rows(torch.from_numpy(reply.updates)).numpy())
+    if clips_to is not None:
+        # A node's clipping is its own affair: what bounds a malicious client is done here. It is charged to
+        # nobody else, since other clients of its message count in full.
+        rows, broken = clip(torch.from_numpy(reply.updates), clips_to)
+        reply = replace(reply, updates=rows.numpy())
+        total.faults += Faults({"not_finite": int(broken.sum())})
+    if isinstance(updates, SingleUpdates):
+        updates.add(reply.updates, reply.clients)
+    else:
+        updates.add(
+            reply.updates if observe == "sum" else sum_of_rows(torch.from_numpy(reply.updates)).numpy()
+        )
     total.answered += len(reply.clients)
     total.refused += reply.refused
     total.faults += reply.faults

@@ -25,6 +25,7 @@ from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.guarantees.remote_nodes import Stated
 from fedprivacy.mechanisms.banded import CorrelatedNoise
+from fedprivacy.mechanisms.clipping import bounds_of_a_sum
 from fedprivacy.messages.faults import Faults
 from fedprivacy.models.by_name import evaluate, flat_weights
 from fedprivacy.models.prediction import predict
@@ -42,6 +43,7 @@ from fedprivacy.records.run_record import RunRecord, round_event
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
 from fedprivacy.scenario.erm import ErmScenario
+from fedprivacy.scenario.sections import Server
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.secure_sum.roster import roster_of
 from fedprivacy.secure_sum.transcript import Roster
@@ -58,6 +60,7 @@ from server.masked_grid import MaskedSum, Masks
 from server.optimizers import server_optimizer
 from server.record_upload import LogUpload, uploading
 from server.reply_validation import longest
+from server.robust_rules import RobustRule
 from server.secure_sum import secured
 from server.statistics import serve as serve_statistics
 from server.strategy import Federation
@@ -191,6 +194,7 @@ def _run_rounds(
             public_loss=stops,
             clipping_norm=norm,
             void=total.void,
+            void_reason=total.void_reason,
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
     if len(y) > 0:
@@ -253,8 +257,19 @@ def federation_of(
         denoise=scenario.server.denoise,
         clipping_norm=ledger.plan.clipping_norm if ledger.plan.adaptive else None,
         correlated=CorrelatedNoise(banded, len(weights)) if banded is not None else None,
+        rule=_rule(scenario.server),
+        clips_to=_clips_to(scenario.server, ledger.plan),
     )
     return federation, module
+
+
+def _rule(server: Server) -> RobustRule | None:
+    return None if server.aggregation == "mean" else RobustRule(server.aggregation, server.byzantine or 0)
+
+
+def _clips_to(server: Server, plan: Plan) -> float | None:
+    """The norm of the server's own clipping: below C by the rounding of the sum, as nodes clip."""
+    return bounds_of_a_sum(plan.clipping_norm, plan.most_in_a_sum)[0] if server.clips else None
 
 
 def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> float:

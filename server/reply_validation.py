@@ -66,6 +66,7 @@ def accepted(
     dropout: bool = True,
     counted: bool = False,
     bits: int | None = None,
+    clips: bool = False,
 ) -> TrainReply:
     """The reply in a message.
 
@@ -78,6 +79,7 @@ def accepted(
         dropout: Whether clients may drop out (`federation.dropout`).
         counted: Whether the last number is a sum of centred bits (adaptive clipping), each 1/2 at most.
         bits: b, where the numbers are integers modulo 2^b.
+        clips: Whether the server clips each update, which sets those that are not finite to zero.
 
     Raises:
         Rejected: an honest node does not answer so.
@@ -114,10 +116,10 @@ def accepted(
     ):
         raise Rejected("reply_shape", f"a reply has numbers that are no residues of {bits} bits")
     # One NaN or infinity would make the whole sum useless, and no noise hides it.
-    if not np.isfinite(reply.updates).all():
+    if not clips and not np.isfinite(reply.updates).all():
         raise Rejected("reply_not_finite", "a reply has numbers that are not finite")
     # Under local trust the bound protects the model from a faulty node, not any client's privacy.
-    if most is not None:
+    if most is not None and not clips:
         at_once = answered if observe == "sum" else 1
         numbers = np.atleast_2d(reply.updates)
         if counted:

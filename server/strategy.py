@@ -1,8 +1,8 @@
 """One round of federated averaging with differential privacy (DP-FedAvg, McMahan et al. 2018).
 
 draw the cohort -> send the model, chunk by chunk -> add up the clipped (and, under local or distributed
-trust, noisy) updates -> under central trust add noise -> divide by the expected cohort -> charge the
-ledger -> commit the round -> denoise, where configured -> move the model
+trust, noisy) updates -> under central trust add noise -> divide by the expected cohort (a robust rule takes
+the place of both) -> charge the ledger -> commit the round -> denoise, where configured -> move the model
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from server.hosts import Dealing
 from server.messages import request_to
 from server.optimizers import ServerOptimizer
 from server.reply_validation import longest
+from server.robust_rules import RobustRule
 from server.sampling import Chunk, chunks, draw_cohort, one_per_node
 
 
@@ -58,6 +59,8 @@ class Federation:
         denoise: The denoising of the mean update.
         clipping_norm: Of the next round, where the plan's changes from round to round; else None.
         correlated: The noise of past rounds, where the plan's is correlated over rounds; else None.
+        rule: The robust rule that estimates the mean update; None: the sum is divided.
+        clips_to: The norm to which the server clips each single update; None: it does not clip.
     """
 
     grid: Grid
@@ -77,6 +80,8 @@ class Federation:
     denoise: Denoise = "none"
     clipping_norm: float | None = None
     correlated: CorrelatedNoise | None = None
+    rule: RobustRule | None = None
+    clips_to: float | None = None
 
     @property
     def model(self) -> NDArray[np.float32]:
@@ -87,7 +92,7 @@ class Federation:
         """Runs round `number` (from 0) and moves the model.
 
         With noise in shares a round with fewer survivors than the plan's is void: it releases nothing, moves
-        nothing, and stays charged.
+        nothing, and stays charged. So is one with fewer answers than a robust rule needs.
 
         Returns:
             The ids of the cohort, and the total of its replies.
@@ -115,7 +120,7 @@ class Federation:
             released = released[:-1]
         # A fixed denominator. One client more or less changes the realised cohort, and dividing by that would
         # change all other clients' shares too, by more than the sensitivity that the noise is made for.
-        average = released / self.denominator
+        average = released if self.rule is not None else released / self.denominator
         # Charged before the model moves, since the model is what the round releases.
         self.ledger.release(cohort, total.answered)
         deviation = plan.sum_deviation(total.answered)
@@ -144,6 +149,8 @@ class Federation:
             longest=self.longest if plan.adaptive is None else longest(plan, len(self.weights)),
             dropout=self.dropout,
             counted=plan.adaptive is not None,
+            rule=self.rule,
+            clips_to=self.clips_to,
             fault_of=self.dealing.fault,
         )
 
@@ -163,6 +170,7 @@ class Federation:
                 raise RunError(f"round {number}: {error}") from error
             total.answered, total.refused = reply.survivors, reply.refused
             total.faults += reply.faults
+            total.void_reason = reply.reason
             if reply.total is not None:
                 signs = random_signs(shares.dimension, self.streams.stream("rotation", round=number))
                 total.updates, total.void = shares.decode(reply.total, signs, reply.survivors), False

@@ -10,7 +10,7 @@ from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.one_run_epsilon import Guesses, lower_bound
 from fedprivacy.attacks.roc import Counts
 from fedprivacy.attacks.trial_registry import REGISTRY
-from fedprivacy.attacks.trials import success_rate
+from fedprivacy.attacks.trials import Without, success_rate
 from fedprivacy.attacks.verdict import Case, TrialCase, Verdict, verdict
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.guarantees.statement import SEES, guarantees
@@ -24,12 +24,6 @@ GAME = (
     "trains on its members, nobody on the others. Scores and thresholds are chosen on one half of the "
     "targets and measured on the other. An empirical epsilon is of the targets alone that were drawn blind "
     "to membership, whose coins are still fair; it holds at its confidence for each attack by itself."
-)
-TRIALS = (
-    "An attack in trials repeats its experiment with a fresh secret each time. The victim answers in the "
-    "observed rounds of one run, each time from other records and with noise of its own. Trials are "
-    "experiments that exclude each other: a guarantee covers one of them, as it covers the one victim that "
-    "exists."
 )
 BRANCHES = (
     "Each attack goes on from where training ended, with noise of its own, and spends rounds: what clients "
@@ -61,7 +55,7 @@ def budget(variant: AttackScenario, plan: Plan) -> float | None:
 def frame_of(scenario: AttackScenario) -> dict[str, Any]:
     """The entries of the document that concern all attacks: notes and operator-only fields."""
     game = [GAME] if scenario.membership_attacks else []
-    trials = [TRIALS] if scenario.trial_attacks else []
+    trials = dict.fromkeys(REGISTRY[attack.kind].note for attack in scenario.trial_attacks.values())
     looked = any(isinstance(kind, Released) for kind in scenario.attacks.values())
     seen = scenario.game.transcripts and bool(scenario.membership_attacks)
     stored = [TRANSCRIPTS] * seen + [RELEASED] * looked
@@ -97,6 +91,7 @@ def trial_claims(
     plan: Plan,
     ledger: Mapping[str, Any],
     runs: Sequence[tuple[int, int]],
+    without: Without | None = None,
 ) -> dict[str, Any]:
     """The entries of the document about an attack in trials that follow from its counts and its plan.
 
@@ -107,15 +102,19 @@ def trial_claims(
         plan: Of the attacked runs.
         ledger: Theirs.
         runs: Successes and trials of each run.
+        without: The same trials without the attack, where its kind runs them.
     """
     attack = variant.trial_attacks[name]
     kind = REGISTRY[attack.kind]
+    compared = {} if without is None else {"without": without.to_json()}
     return {
         **_run_claims(variant, name, number, plan, ledger),
         "means": kind.success,
         "success": success_rate(runs).to_json(),
-        "chance": kind.chance(attack),
-        "bound": kind.ceiling(attack, ledger).to_json(),
+        "comparison": kind.comparison,
+        "chance": kind.chance(attack, without),
+        **compared,
+        "bound": kind.ceiling(attack, ledger, variant, without).to_json(),
     }
 
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from fedprivacy.attacks.bounds import curves_of_ledger
 from fedprivacy.attacks.roc import auc
-from fedprivacy.attacks.trials import Ceiling, Outcome, Rows, Victim
+from fedprivacy.attacks.trials import GUESSING, TRIALS, Ceiling, Outcome, Rows, Victim, Without
 from fedprivacy.errors import InputError
+from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import Property
 
 Pool = tuple[NDArray[np.int64], NDArray[np.int64]]  # free records in the group, and outside
@@ -36,12 +37,20 @@ class PropertyInference:
     """Guesses whether the victim's share of a group is the high one."""
 
     success: ClassVar[str] = "the attacker guesses right whether the victim has the property"
+    comparison: ClassVar[str] = GUESSING
+    note: ClassVar[str] = TRIALS
 
-    def chance(self, attack: Property) -> float:
+    def chance(self, attack: Property, without: Without | None = None) -> float:
         """Half of the trials have the property."""
         return 0.5
 
-    def ceiling(self, attack: Property, ledger: Mapping[str, Any]) -> Ceiling:
+    def ceiling(
+        self,
+        attack: Property,
+        ledger: Mapping[str, Any],
+        run: AttackScenario | None = None,
+        without: Without | None = None,
+    ) -> Ceiling:
         """The balanced accuracy and the AUC of the client's trade-off curve.
 
         See `TrialKind.ceiling`.

@@ -16,9 +16,18 @@ from numpy.typing import NDArray
 from torch import nn
 
 from fedprivacy.attacks.intervals import CONFIDENCE, TARGETS, Figure, proportion_high, proportion_low
+from fedprivacy.attacks.poisoned_records import Poison
 from fedprivacy.errors import InputError
+from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import TrialAttack
 
+TRIALS = (
+    "An attack in trials repeats its experiment with a fresh secret each time. The victim answers in the "
+    "observed rounds of one run, each time from other records and with noise of its own. Trials are "
+    "experiments that exclude each other: a guarantee covers one of them, as it covers the one victim that "
+    "exists."
+)
+GUESSING = "guessing succeeds"
 Records = tuple[NDArray[np.float32], NDArray[np.int64]]  # records (records, *features), labels (records,)
 Rows = NDArray[np.float64]
 Settings = TypeVar("Settings", bound=TrialAttack, contravariant=True)
@@ -62,6 +71,7 @@ class Outcome:
         pictures: Some originals beside what the attacker made of them; empty where there are none.
         accuracy: The attacked model's accuracy on held-out records.
         seconds: The duration.
+        without: The outcome of the same trials without the attack, where the kind runs them.
     """
 
     successes: int
@@ -71,6 +81,25 @@ class Outcome:
     pictures: tuple[RebuiltPicture, ...] = ()
     accuracy: float | None = None
     seconds: float = 0.0
+    without: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class Without:
+    """What the trials give without the attack, over all runs.
+
+    Args:
+        success: The share of trials in which what the attack is after happens by itself.
+        figures: The further figures, by name.
+    """
+
+    success: Figure
+    figures: Mapping[str, Figure]
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        figures = {name: figure.to_json() for name, figure in self.figures.items()}
+        return {"success": self.success.to_json(), "figures": figures}
 
 
 @dataclass(frozen=True)
@@ -82,18 +111,21 @@ class Ceiling:
         assumptions: Those of the bound; where nothing is guaranteed, the reason.
         basis: The trade-off curve, or the pair, that it follows from.
         figures: The largest values of further figures, by name.
+        floors: The smallest values of further figures, by name.
     """
 
     success: float | None
     assumptions: tuple[str, ...]
     basis: str = ""
     figures: dict[str, float] = field(default_factory=dict)
+    floors: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The bound as a JSON object."""
         return {
             "success": self.success,
             "figures": dict(self.figures),
+            **({"floors": dict(self.floors)} if self.floors else {}),
             "basis": self.basis or None,
             "assumptions": list(self.assumptions),
         }
@@ -118,6 +150,14 @@ class Victim(Protocol):
     def classes(self) -> int:
         """The number of classes."""
 
+    @property
+    def count(self) -> int:
+        """The number of all records of the data."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features; empty where they have none."""
+
     def pools(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The records that worlds are drawn from, and the attacker's own, which are no client's.
 
@@ -139,6 +179,9 @@ class Victim(Protocol):
 
     def records(self, numbers: NDArray[np.int64]) -> Records:
         """The records of these numbers, and their labels."""
+
+    def with_records(self, x: NDArray[np.float32], y: NDArray[np.int64]) -> Victim:
+        """The same victim in data with further records, which are numbered after all others."""
 
     def sending(self, weights: NDArray[np.float32]) -> Victim:
         """The same victim, which a malicious server sends this model in each observed round."""
@@ -171,6 +214,25 @@ class Victim(Protocol):
     def stream(self, purpose: str) -> np.random.Generator:
         """The random stream of a purpose, by the seed of the run."""
 
+    @property
+    def held_out(self) -> Records:
+        """Held-out records, which no client trains on."""
+
+    @property
+    def brightest(self) -> float:
+        """The largest value in held-out records."""
+
+    def after_rounds(self, poison: Poison | None, trial: int) -> NDArray[np.float32]:
+        """The model after the attacked rounds, shape (parameters,).
+
+        Args:
+            poison: What malicious clients do in these rounds; None: all are honest.
+            trial: Keys the noise and the batches of the rounds.
+        """
+
+    def labels(self, weights: NDArray[np.float32], x: NDArray[np.float32]) -> NDArray[np.int64]:
+        """The labels that a model gives records, shape (records,)."""
+
 
 class TrialKind(Protocol[Settings]):
     """A kind of attack in trials."""
@@ -179,15 +241,27 @@ class TrialKind(Protocol[Settings]):
     def success(self) -> str:
         """What a success is, as a clause: "the attacker guesses ..."."""
 
-    def chance(self, attack: Settings) -> float:
-        """The probability of success without any observation."""
+    @property
+    def comparison(self) -> str:
+        """What `chance` is the share of, as a clause: "guessing succeeds"."""
 
-    def ceiling(self, attack: Settings, ledger: Mapping[str, Any]) -> Ceiling:
+    @property
+    def note(self) -> str:
+        """What a trial repeats, and what the guarantee covers; a document with such an attack states it."""
+
+    def chance(self, attack: Settings, without: Without | None) -> float:
+        """The probability of success without any observation, or without the attack."""
+
+    def ceiling(
+        self, attack: Settings, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None
+    ) -> Ceiling:
         """The most that a run's ledger allows the attack.
 
         Args:
             attack: The attack.
             ledger: As `Ledger.to_json` wrote it, from a live or a stored run.
+            run: The attacked run.
+            without: The trials without the attack, where the kind runs them.
         """
 
     def check(self, attack: Settings, victim: Victim) -> None:

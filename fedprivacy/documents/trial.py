@@ -14,10 +14,11 @@ from fedprivacy.io.validation import Fields
 
 
 class TrialCounts(Fields):
-    """The successes of one run; the rate is verified by these counts."""
+    """The successes of one run, and those without the attack; rates are verified by these counts."""
 
     successes: Annotated[int, Field(ge=0, le=10**9)]
     trials: Annotated[int, Field(ge=1, le=10**9)]
+    without: Annotated[int | None, Field(ge=0, le=10**9)] = None
 
 
 Digits = Annotated[str, Field(pattern="^[0-9a-f]+$", max_length=3 * 512**2)]
@@ -31,8 +32,16 @@ class TrialBound(Part):
 
     success: Rate | None = None
     figures: dict[str, Rate] = Field(default_factory=dict)
+    floors: dict[str, Rate] = Field(default_factory=dict)
     basis: str | None = None
     assumptions: tuple[str, ...] = ()
+
+
+class Unattacked(Part):
+    """The same trials without the attack: how often what it is after happens by itself, and the figures."""
+
+    success: Annotated[Measure, CHECKED]
+    figures: Annotated[dict[str, Measure], CHECKED] = Field(default_factory=dict)
 
 
 class Rebuilt(Part):
@@ -74,7 +83,9 @@ class TrialResult(Part):
     means: str = ""
     runs: Annotated[Raw, Checked(Runs)] = None
     success: Annotated[Measure, Checked(dict[str, Any])]
+    comparison: str = "guessing succeeds"
     chance: Rate
+    without: Annotated[Unattacked | None, Checked(dict[str, Any], optional=True)] = None
     bound: Annotated[TrialBound, Checked(dict[str, Any])] = TrialBound()
     figures: dict[str, Measure] = Field(default_factory=dict)
     model_accuracy: ModelAccuracy = ModelAccuracy()

@@ -19,7 +19,7 @@ _WITHOUT_EFFECT = (
 _AS_EVER = (
     *(("batches", "shuffled"), ("averaging", False), ("weighting", "clients"), ("trainer", "fedprivacy")),
     *(("device", "cpu"), ("kernel_size", 3), ("adversarial_steps", 1), ("adversarial_first", 0)),
-    ("denoise", "none"),
+    *(("denoise", "none"), ("aggregation", "mean"), ("clips", False)),
 )
 
 

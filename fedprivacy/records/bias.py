@@ -25,18 +25,29 @@ BIASED = (
 )
 
 
-def estimate(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def robust_words(rule: str) -> str:
+    """The meaning of a mean update that a robust rule estimates."""
+    return (
+        f"The mean updates are estimated by {rule} from the updates of those who answered, and not divided "
+        "by the expected cohort: such an estimate is not unbiased, whoever is missing."
+    )
+
+
+def estimate(rounds: Sequence[Mapping[str, Any]], rule: str = "mean") -> dict[str, Any]:
     """The part missing from the sums of a run; operator-only.
 
     Sums are divided by the expected cohort, whoever answers: a client that is missing counts as zero.
 
     Args:
         rounds: As `fedprivacy.records.run_record.round_event` made them.
+        rule: `server.aggregation`.
 
     Returns:
         `unbiased` (None: not known), `share` of those asked who are in the sums with an update of their own
         (None: not known, or nobody was asked), and both in words.
     """
+    if rule != "mean":
+        return {"unbiased": False, "share": None, "words": robust_words(rule)}
     requested = sum(event["cohort"] for event in rounds)
     if any(event.get("contributed") is None for event in rounds):
         return {"unbiased": None, "share": None, "words": UNKNOWN}
@@ -62,17 +73,25 @@ def estimate(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def void_note(void: int, rounds: int, least: int) -> str:
-    """The effect of rounds whose survivors were too few for a secure sum."""
+    """The effect of rounds that were void; the reason of each is operator-only."""
     return (
-        f"{void:,} of {rounds:,} rounds had fewer than min_survivors = {least:,} clients: their sums were "
-        "not opened, so that they moved nothing, and they stay charged."
+        f"{void:,} of {rounds:,} rounds were void, with too few clients (min_survivors = {least:,}) or "
+        "shares of masks that did not fit: their sums were not opened, moved nothing, and stay charged."
     )
 
 
-def dropout_note(rate: float) -> str:
+def unanswered_note(void: int, rounds: int, rule: str, least: int) -> str:
+    """The effect of rounds with too few answers for a robust rule."""
+    return (
+        f"{void:,} of {rounds:,} rounds had fewer than {least:,} answers, which {rule} needs to outvote the "
+        "malicious clients that it is made for: they moved nothing, and stay charged."
+    )
+
+
+def dropout_note(rate: float, rule: str = "mean") -> str:
     """The effect of a scenario's dropout on the model; public, since it depends on no data."""
+    effect = f"are {1 - rate:.3g} times those of a round without" if rule == "mean" else "have fewer answers"
     return (
         f"Each client that is asked drops out of a round with probability {rate:g} (federation.dropout). "
-        f"Mean updates are {1 - rate:.3g} times those of a round without, and cost the same privacy: nothing "
-        "is claimed from who drops out."
+        f"Mean updates {effect}, and cost the same privacy: nothing is claimed from who drops out."
     )

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,16 @@ from fedprivacy.io import bounded_json
 from fedprivacy.io.document_part import strict
 from fedprivacy.io.environment import peak_memory_mb, versions
 from fedprivacy.io.validation import check
-from fedprivacy.models.by_name import Evaluation
 from fedprivacy.plan.mechanism_search import Candidate
 from fedprivacy.plan.privacy_plan import Plan
-from fedprivacy.records.bias import dropout_note, estimate, void_note
+from fedprivacy.records.bias import dropout_note, estimate, unanswered_note, void_note
 from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
+from fedprivacy.scenario.sections import least_answers
 from fedprivacy.training import early_stopping
+
+if TYPE_CHECKING:  # a stored run is checked without torch
+    from fedprivacy.models.by_name import Evaluation
 
 TUNING_UNSTATED = (
     "The scenario does not say how its hyperparameters were chosen. If private data was used to "
@@ -218,7 +221,7 @@ class RunRecord:
             privacy=stated_privacy(plan, ledger, self._candidates),
             ledger=ledger,
             operator_only=list(RunDocument.OPERATOR_ONLY),
-            estimate=estimate(self.rounds),
+            estimate=estimate(self.rounds, self.scenario.server.aggregation),
             notes=notes_of(scenario, plan, self.rounds, tested=self.ledger.tested),
             performance=Performance.new(
                 seconds=round(seconds, 3),
@@ -276,15 +279,20 @@ def notes_of(
         *[UNTESTED_NOTE] * (isinstance(data, OnNodes) and data.test is None),
         *_stopping(scenario, plan, rounds),
         *[ADAPTIVE_NOTE] * (plan.adaptive is not None),
-        *([dropout_note(dropout)] if dropout else []),
-        *_void(plan, rounds),
+        *([dropout_note(dropout, scenario.server.aggregation)] if dropout else []),
+        *_void(scenario, plan, rounds),
     ]
 
 
-def _void(plan: Plan, rounds: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The note about rounds with too few survivors, if there are any."""
-    void = sum(bool(event.get("void")) for event in rounds)
-    return [void_note(void, len(rounds), plan.shares.min_survivors)] if void and plan.shares else []
+def _void(scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The note about rounds with too few survivors or answers, if there are any."""
+    void, server = sum(bool(event.get("void")) for event in rounds), scenario.server
+    if not void:
+        return []
+    if plan.shares is not None:
+        return [void_note(void, len(rounds), plan.shares.min_survivors)]
+    least = least_answers(server.aggregation, server.byzantine or 0)
+    return [unanswered_note(void, len(rounds), server.aggregation, least)]
 
 
 def has_stopped_early(scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[str, Any]]) -> bool:
@@ -317,7 +325,7 @@ def heard_of(
         **document,
         "rounds": rounds,
         "final": _final(rounds, None),
-        "estimate": estimate(rounds),
+        "estimate": estimate(rounds, scenario.server.aggregation),
         "notes": notes_of(scenario, plan, rounds, tested=tested),
     }
 
@@ -374,19 +382,25 @@ def round_event(
     public_loss: float | None = None,
     clipping_norm: float | None = None,
     void: bool = False,
+    void_reason: str | None = None,
 ) -> dict[str, Any]:
     """A round as one line of events.jsonl; numbers that are not finite become null.
 
     `public_loss` is what early stopping reads where `quality` is of other records; None: it was not measured.
     `faults` are counts by kind (`fedprivacy.messages.faults.KINDS`), `contributed` how many are in the
     sum with an update of their own; `clipping_norm` is there where it changes from round to round, `void`
-    where too few clients survived for a secure sum.
+    where too few clients survived for a secure sum, and `void_reason` where that is known.
     """
     accuracy, loss = (quality.accuracy, quality.loss) if quality else (None, None)
     measured = {} if public_loss is None else {early_stopping.PUBLIC_LOSS: _finite(public_loss)}
     if quality is not None:
         measured["balanced_accuracy"] = quality.balanced_accuracy
-    sometimes = {"clipping_norm": clipping_norm, "first_failure": first_failure, "void": void or None}
+    sometimes = {
+        "clipping_norm": clipping_norm,
+        "first_failure": first_failure,
+        "void": void or None,
+        "void_reason": void_reason,
+    }
     return Round.new(
         round=number,
         cohort=cohort,

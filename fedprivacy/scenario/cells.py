@@ -127,6 +127,8 @@ def overlaid(tables: Mapping[str, Any], laid: Mapping[KeyPath, Any], *, clipped:
         if laid.get(("privacy", "trust")) == "none" and not clipped:
             drop.add("clipping_norm")  # its own only: without noise, the mechanism is a heuristic
         server = base.get("server")
+        if "clipping_norm" in drop and isinstance(server, dict):  # nothing is left that it could clip to
+            base["server"] = server = {key: value for key, value in server.items() if key != "clips"}
         rounds = server.get("rounds") if isinstance(server, dict) else None
         if ("server", "rounds") in laid and privacy.get("max_participations") == rounds:
             drop.add("max_participations")  # "in every round" means every round of the cell

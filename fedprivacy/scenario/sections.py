@@ -8,7 +8,7 @@ own keys. The `description` and `examples` of a field become the remedy in an er
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from itertools import pairwise
 from typing import Annotated, Any, Literal, get_args
 
@@ -35,6 +35,13 @@ Ablation = Literal[
 ]
 ABLATIONS: tuple[Ablation, ...] = get_args(Ablation)
 Denoise = Literal["none", "james-stein", "student-t"]
+Aggregation = Literal["mean", "median", "trimmed-mean", "krum", "geometric-median"]
+# Robust rules that are made for a number f of malicious clients -> the fewest answers that outvote these.
+_LEAST_ANSWERS: dict[Aggregation, Callable[[int], int]] = {
+    "trimmed-mean": lambda f: 2 * f + 1,
+    "krum": lambda f: 2 * f + 3,
+}
+COUNTING = tuple(_LEAST_ANSWERS)
 # The overlays of a unit of privacy, and of where it meets a trust model.
 UnitPlace = Literal["client", "example", "central-client", "central-example", "local-client", "local-example"]
 MEETINGS: dict[UnitPlace, tuple[Trust, Unit]] = {
@@ -43,6 +50,11 @@ MEETINGS: dict[UnitPlace, tuple[Trust, Unit]] = {
     "local-client": ("local", "client"),
     "local-example": ("local", "example"),
 }
+
+
+def least_answers(rule: Aggregation, byzantine: int) -> int:
+    """The fewest answers of a round that a rule can use, `byzantine` of them malicious."""
+    return _LEAST_ANSWERS.get(rule, lambda f: 1)(byzantine)
 
 
 def no_repeats(values: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
@@ -82,6 +94,23 @@ class _Server(Section):
     denoise: Denoise = Field(
         "none",
         description="What takes noise out of the mean update before it moves the model; it costs no privacy.",
+    )
+    aggregation: Aggregation = Field(
+        "mean",
+        description="How the server makes one update of all: their mean, or a robust rule that single "
+        "clients cannot move at will.",
+    )
+    byzantine: int | None = Field(
+        None,
+        ge=0,
+        le=10**9,
+        description="The number of malicious clients in a round that trimmed-mean and krum are to withstand.",
+        examples=[1],
+    )
+    clips: bool = Field(
+        False,
+        description="Whether the server clips each single update to privacy.clipping_norm itself, whatever "
+        "its node sent.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ from fedprivacy.attacks.document_claims import (
     trial_claims,
     verdict_of,
 )
+from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.one_run_epsilon import Guesses
+from fedprivacy.attacks.trials import Without, success_rate
+from fedprivacy.documents.trial import Unattacked
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
@@ -68,7 +72,8 @@ def _variants(scenario: AttackScenario, plans: Sequence[Mapping[str, Any]]) -> l
     if not isinstance(data, FileData):
         return list(scenario.variants)
     clients = max((int(plan["population"]) for plan in plans), default=1)
-    records = min(10 * clients, 10**9)
+    # Ten for each client beside the public part, as large as it is.
+    records = min(math.ceil(10 * clients / max(1 - data.public_fraction, 1e-6)), 10**9)
     others = Synthetic(
         name="synthetic",
         partition="iid",
@@ -154,14 +159,31 @@ def _checked_trials(
         if attack.get("public_pictures") and not getattr(scenario.data, "public", False):
             raise refusal(where, f"{key}.public_pictures", "are of records that are not public", AGAIN)
         for run in attack["runs"]:
-            if run["successes"] > run["trials"]:
+            if max(run["successes"], run.get("without") or 0) > run["trials"]:
                 raise refusal(where, f"{key}.runs", "has more successes than trials", AGAIN)
         counts = [(run["successes"], run["trials"]) for run in attack["runs"]]
-        implied = trial_claims(variants[at], name, at, plans[at], ledgers[at], counts)
+        without = _without(attack, key, where)
+        implied = trial_claims(variants[at], name, at, plans[at], ledgers[at], counts, without)
         implied["seeds"] = scenario.game.repeats
         refuse_parts(attack, implied, where, SOURCE, AGAIN, key)
         trials.append({**attack, **implied})
     return trials
+
+
+def _without(attack: Mapping[str, Any], key: str, where: str) -> Without | None:
+    """The trials without the attack, whose rate follows from their counts, and whose figures are stored."""
+    counts = [run.get("without") for run in attack["runs"]]
+    stored = attack.get("without")
+    if all(count is None for count in counts) and stored is None:
+        return None
+    if stored is None or any(count is None for count in counts):
+        raise refusal(where, f"{key}.without", "is there for some of its runs alone", AGAIN)
+    rate = success_rate([(run["without"], run["trials"]) for run in attack["runs"]])
+    figures = Unattacked.model_validate(stored).figures
+    return Without(
+        rate,
+        {name: Figure(each.value, each.low, each.high, each.covers or "") for name, each in figures.items()},
+    )
 
 
 def _checked_arms(

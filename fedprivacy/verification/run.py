@@ -51,7 +51,7 @@ def checked(document: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]
         "seed": scenario.seed,
         "randomness": facts.stated.to_json(held=facts.held),
         "operator_only": list(RunDocument.OPERATOR_ONLY),
-        "estimate": estimate(document["rounds"]),
+        "estimate": estimate(document["rounds"], scenario.server.aggregation),
         "notes": notes_of(scenario, plan, document["rounds"], tested=facts.tested),
     }
     for key, value in implied.items():

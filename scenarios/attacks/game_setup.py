@@ -21,6 +21,7 @@ from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.models.by_name import Evaluation, evaluate
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
+from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.cohorts import AllSampling
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.training.early_stopping import has_stopped
@@ -129,6 +130,16 @@ class GameSetup:
         held_out = self.game.people.held_out(on)
         return federation, lambda: evaluate(module, federation.model, *held_out)
 
+    def streams_of(self, trial: int, streams: Streams | None = None) -> Streams:
+        """The streams of a repetition, by which cohorts, batches and noise are drawn anew.
+
+        Args:
+            trial: Which repetition.
+            streams: Those of the branch; None: the run's.
+        """
+        streams = streams or self.fleet.streams
+        return replace(streams, seed=int(streams.stream("attack/trial", member=trial).integers(2**63)))
+
     def resume(
         self,
         key: str,
@@ -136,6 +147,7 @@ class GameSetup:
         spent: AttackRounds = NOTHING,
         wrap: Callable[[Grid], Grid] = lambda grid: grid,
         mods: tuple[Mod, ...] = (),
+        trial: int | None = None,
     ) -> Stage:
         """Restores the run at the end of its warm-up, for one branch.
 
@@ -147,10 +159,13 @@ class GameSetup:
             spent: The cost of the other branches.
             wrap: Puts an adversary into the server's seat, where secure sums show sums alone.
             mods: Flower mods around the clients: an adversary in a participant's seat.
+            trial: Which repetition of its rounds, with cohorts and batches of its own too; None: the run's.
         """
         game = self.scenario.game
         identity = (key, game.members, game.nonmembers, self.scenario.warm_up, spent.everybody, spent.victim)
         streams = replace(self.fleet.streams, run="/".join(map(str, (self.fleet.streams.run, *identity))))
+        if trial is not None:
+            streams = self.streams_of(trial, streams)
         fleet = replace(self.fleet, streams=streams)
         grid = self._grid(fleet, mods)
         grid.restore_node_states(tensors)

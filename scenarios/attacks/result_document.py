@@ -21,7 +21,7 @@ from fedprivacy.attacks.document_claims import (
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.metrics import points_of
 from fedprivacy.attacks.one_run_epsilon import Guesses, lower_bound
-from fedprivacy.attacks.trials import Outcome
+from fedprivacy.attacks.trials import Outcome, Without, success_rate
 from fedprivacy.documents.attack import Attack, ModelAccuracy
 from fedprivacy.documents.trial import TrialResult
 from fedprivacy.guarantees.ledger import Ledger
@@ -93,11 +93,23 @@ def _in_trials(
 ) -> dict[str, Any]:
     counts = [(run.successes, run.trials) for run in runs]
     accuracies = [run.accuracy for run in runs if run.accuracy is not None]
-    claims = trial_claims(variant, name, number, plan, ledger, counts)
+    honest = [run.without for run in runs if run.without is not None]
+    without = None
+    if honest:
+        rates = success_rate([(run.successes, run.trials) for run in honest])
+        names = honest[0].figures
+        without = Without(rates, {key: over_targets([run.figures[key] for run in honest]) for key in names})
     return TrialResult.new(
-        **claims,
+        **trial_claims(variant, name, number, plan, ledger, counts, without),
         seeds=len(runs),
-        runs=[{"successes": successes, "trials": trials} for successes, trials in counts],
+        runs=[
+            {
+                "successes": run.successes,
+                "trials": run.trials,
+                **({} if run.without is None else {"without": run.without.successes}),
+            }
+            for run in runs
+        ],
         figures={key: _mean_of([run.figures[key] for run in runs]) for key in runs[0].figures},
         **({"model_accuracy": ModelAccuracy.new(before=float(np.mean(accuracies)))} if accuracies else {}),
         numbers={key: float(np.mean([run.numbers[key] for run in runs])) for key in runs[0].numbers},

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from flwr.clientapp.typing import Mod
+
 from fedprivacy.attacks.trial_registry import REGISTRY
 from fedprivacy.attacks.trials import Outcome
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack.branches import Branch
 from fedprivacy.scenario.attack.sections import TrialAttack
-from scenarios.attacks.game_setup import GameSetup, Tensors, rounds_trained
+from scenarios.attacks.game_setup import GameSetup, Stage, Tensors, rounds_trained
 from scenarios.attacks.participation_budget import AttackRounds
 from scenarios.attacks.victim import AttackedClient
 
@@ -59,6 +61,12 @@ def attack_in_trials(
     for number in range(first, first + attack.rounds - 1):
         stage.federation.round(number)
         models.append(stage.federation.model)
-    victim = AttackedClient(setup, attack.seat, tuple(models), first, branch.key, attack.in_sum)
+
+    def resume(trial: int, mods: tuple[Mod, ...]) -> Stage:
+        return setup.resume(f"{branch.key}/{trial}", tensors, spent, mods=mods, trial=trial)
+
+    victim = AttackedClient(
+        setup, attack.seat, tuple(models), first, branch.key, attack.in_sum, resume, attack.rounds
+    )
     outcome = REGISTRY[attack.kind].run(attack, victim)
     return {name: replace(outcome, accuracy=accuracy, seconds=time.perf_counter() - began)}

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from flwr.clientapp.typing import Mod
 from numpy.typing import NDArray
 from torch import nn
 
 from clients.chunk_training import ChunkTrainer, client_chunks
+from clients.poisoner import Poisoner, poisoned_fleet
+from fedprivacy.attacks.poisoned_records import Poison
 from fedprivacy.attacks.trials import Records, Rows
 from fedprivacy.data.groups import grouping
 from fedprivacy.data.record_columns import feature
@@ -18,9 +22,10 @@ from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.clipping import clip
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.messages.protocol import TrainRequest
+from fedprivacy.models.prediction import predict
 from fedprivacy.population.partition import Partition
 from fedprivacy.scenario.data import FileData
-from scenarios.attacks.game_setup import GameSetup
+from scenarios.attacks.game_setup import GameSetup, Stage
 from server.strategy import add_central_noise
 
 Ids = NDArray[np.int64]
@@ -41,6 +46,9 @@ class AttackedClient:
         first: The number of the first observed round.
         key: The identity of the attack, which keys its noise.
         in_sum: Whether the server sees the sum of all clients alone, and knows no other client's answer.
+        resume: Resumes the run at the first observed round for a repetition, by its number, with Flower mods
+            around the clients; None before anything is trained.
+        rounds: The number of observed rounds.
     """
 
     setup: GameSetup
@@ -49,6 +57,8 @@ class AttackedClient:
     first: int
     key: str
     in_sum: bool = False
+    resume: Callable[[int, tuple[Mod, ...]], Stage] | None = None
+    rounds: int = 0
 
     @property
     def weights(self) -> Models:
@@ -64,6 +74,16 @@ class AttackedClient:
     def classes(self) -> int:
         """The number of classes."""
         return self.setup.game.people.dataset.classes
+
+    @property
+    def count(self) -> int:
+        """The number of all records."""
+        return len(self.setup.game.people.dataset.y)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self.setup.game.people.dataset.feature_names
 
     def pools(self) -> tuple[Ids, Ids]:
         """The victim's records with half of the public ones, and the other half."""
@@ -94,6 +114,18 @@ class AttackedClient:
         """The records of these numbers, and their labels."""
         fleet = self.setup.fleet
         return fleet.x[numbers].cpu().numpy(), fleet.y[numbers].cpu().numpy()
+
+    def with_records(self, x: NDArray[np.float32], y: NDArray[np.int64]) -> AttackedClient:
+        """The same victim in data with further records."""
+        setup, people = copy.copy(self.setup), self.setup.game.people
+        data = replace(
+            people.dataset,
+            x=np.concatenate([people.dataset.x, x]),
+            y=np.concatenate([people.dataset.y, y]),
+        )
+        larger = replace(people, dataset=data)
+        setup.game, setup.fleet = replace(setup.game, people=larger), replace(setup.fleet, people=larger)
+        return replace(self, setup=setup)
 
     def sending(self, weights: NDArray[np.float32]) -> AttackedClient:
         """The same victim, sent this model in each observed round."""
@@ -177,3 +209,35 @@ class AttackedClient:
     def stream(self, purpose: str) -> np.random.Generator:
         """The random stream of a purpose, by the seed of the run."""
         return self.setup.fleet.streams.stream(purpose)
+
+    @property
+    def held_out(self) -> Records:
+        """Held-out records, which no client trains on."""
+        return self.setup.game.people.held_out("test")
+
+    @property
+    def brightest(self) -> float:
+        """The largest value in held-out records."""
+        return float(self.held_out[0].max(initial=0.0))
+
+    def after_rounds(self, poison: Poison | None, trial: int) -> NDArray[np.float32]:
+        """The model after the attacked rounds; honest and attacked ones of a trial have the same draws."""
+        assert self.resume is not None
+        fleet, mod = replace(self.setup.fleet, streams=self.setup.streams_of(trial)), None
+        if poison is not None:
+            attackers = frozenset(range(poison.clients))
+            mod = Poisoner(poisoned_fleet(fleet, poison.goal, attackers), attackers, passes=poison.passes)
+        stage = self.resume(trial, () if mod is None else (mod,))
+        federation, server = stage.federation, self.setup.scenario.server
+        if mod is not None and poison is not None:
+            # The sum of all boosted updates moves the model by the mean of those of the malicious clients.
+            replaces = federation.denominator / server.learning_rate / poison.clients
+            mod.boost = poison.boost or replaces
+            mod.most = None if server.clips else federation.longest
+        for number in range(self.first, self.first + self.rounds):
+            federation.round(number)
+        return federation.model
+
+    def labels(self, weights: NDArray[np.float32], x: NDArray[np.float32]) -> NDArray[np.int64]:
+        """The labels that a model gives records."""
+        return predict(self.setup.fleet.module, weights, x).named

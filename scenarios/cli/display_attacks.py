@@ -97,9 +97,9 @@ def _show_attacks(console: Terminal, plain: Terminal, result: ReplayDocument) ->
 
 
 def _show_trials(console: Terminal, plain: Terminal, result: ReplayDocument) -> None:
-    """Prints the rate of success of each attack in trials beside guessing and its bound."""
+    """Prints the rate of success of each attack in trials beside its baseline and its bound."""
     table = Table(title=result.name, title_justify="left")
-    for name in ("attack", "success [95 %]", "guessing", "bound"):
+    for name in ("attack", "success [95 %]", trials.baseline(result), "bound"):
         table.add_column(name, overflow="fold", justify="left" if name == "attack" else "right")
     for trial in result.trials:
         rate, most = trial.success, trial.bound.success

@@ -22,9 +22,19 @@ from fedprivacy.attacks.reconstruction.analytic import FirstLayer, rebuild_recor
 from fedprivacy.attacks.reconstruction.bound import bound_of_ledger, mass_of_guesses
 from fedprivacy.attacks.reconstruction.inverting import Inversion, LocalSteps, label_of
 from fedprivacy.attacks.reconstruction.similarity import Similarity, similarity
-from fedprivacy.attacks.trials import Ceiling, Outcome, RebuiltPicture, Rows, Victim
+from fedprivacy.attacks.trials import (
+    GUESSING,
+    TRIALS,
+    Ceiling,
+    Outcome,
+    RebuiltPicture,
+    Rows,
+    Victim,
+    Without,
+)
 from fedprivacy.data.images import square_image
 from fedprivacy.errors import InputError
+from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import Reconstruction
 
 Ids = NDArray[np.int64]
@@ -38,12 +48,16 @@ class RecordReconstruction:
     """Rebuilds a record of the victim."""
 
     success: ClassVar[str] = "the attacker rebuilds the victim's record"
+    comparison: ClassVar[str] = GUESSING
+    note: ClassVar[str] = TRIALS
 
-    def chance(self, attack: Reconstruction) -> float:
+    def chance(self, attack: Reconstruction, without: Without | None = None) -> float:
         """Guesses that know nothing but the candidates."""
         return mass_of_guesses(attack.guesses, attack.candidates)
 
-    def ceiling(self, attack: Reconstruction, ledger: Mapping[str, Any]) -> Ceiling:
+    def ceiling(
+        self, attack: Reconstruction, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None
+    ) -> Ceiling:
         """Reconstruction robustness by the seat's trade-off curve; see `TrialKind.ceiling`."""
         bound = bound_of_ledger(ledger, attack.seat, self.chance(attack))
         return Ceiling(bound.success, bound.assumptions, bound.basis)

@@ -72,7 +72,7 @@ def _in_trials(document: ReplayDocument, cells: Sequence[Protected]) -> Answer:
         cards.protected(cells, "" if document.arms else ATTACKERS),
         cards.learned(cells, [Entry(text, note, tone)]),
     ]
-    label = f"of trials, {strongest.means}; guessing succeeds in {figures.percent(strongest.chance)}"
+    label = f"of trials, {strongest.means}; {strongest.comparison} in {figures.percent(strongest.chance)}"
     return cards.answer(f"{trials.sentence(document)}.", rate, label, cells, shown)
 
 

@@ -16,6 +16,8 @@ KINDS = {
     "active-gradient-ascent": "gradient ascent",
     "released": "released model",
     "property": "property inference",
+    "attribute": "attribute inference",
+    "poisoning": "poisoning",
     "reconstruction": "reconstruction",
 }
 SEATS = {"server": "the server", "participant": "a participant", "outsider": "an outsider"}
@@ -76,6 +78,15 @@ def at_most(value: float | None, *, rate: bool = False) -> str:
         return words.NO_GUARANTEE.lower()
     up = min(1.0, math.ceil(value * 1000 - 1e-6) / 1000)
     return percent(up) if rate else share(up)
+
+
+def at_least(value: float) -> str:
+    """A floor rounded down, so that the print does not promise too much.
+
+    >>> at_least(0.8809), at_least(0.0004)
+    ('0.880', '0.000')
+    """
+    return share(max(0.0, math.floor(value * 1000 + 1e-6) / 1000))
 
 
 def ends(measure: Measure, *, rate: bool = False) -> str:

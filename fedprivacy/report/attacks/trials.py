@@ -18,7 +18,7 @@ LOOK: Look = (svg.LOCAL, "o", "")
 CHANCE: Look = (svg.NONE, "x", "")
 BOUND: Look = (svg.CENTRAL, "|", "")
 CAPTION = (
-    "How often each attack succeeds, with its 95 % interval, beside guessing (crosses). The upright blue "
+    "How often each attack succeeds, with its 95 % interval, beside {baseline} (crosses). The upright blue "
     "line is the most that the guarantee against that seat allows; where none is drawn there is no guarantee."
 )
 
@@ -53,14 +53,14 @@ def picture(document: ReplayDocument) -> Picture:
         tuple(rows),
         (
             Series(LOOK, "Measured", tuple(measured)),
-            Series(CHANCE, "Guessing", tuple(chances)),
+            Series(CHANCE, words.capital(baseline(document)), tuple(chances)),
             Series(BOUND, ALLOWED, tuple(bounds)),
         ),
         missing="no guarantee",
     )
     terms = levels.terms(document)
-    text = f"{CAPTION} {terms}".strip()
-    alt = "Rate of success of each attack with its 95 % interval, guessing and bound"
+    text = f"{CAPTION.format(baseline=baseline(document))} {terms}".strip()
+    alt = f"Rate of success of each attack with its 95 % interval, {baseline(document)} and bound"
     return Chart("trials", alt, text, (panel,), terms=terms).picture
 
 
@@ -80,9 +80,16 @@ def table(document: ReplayDocument) -> Table:
         )
         for trial in document.trials
     ]
-    head = ("Attack", "Success", "Guessing", "Allowed", *map(words.capital, [*names, *numbers]), "Trials")
+    further = map(words.capital, [*names, *numbers])
+    head = ("Attack", "Success", words.capital(baseline(document)), "Allowed", *further, "Trials")
     caption = f"Below each figure its 95 % interval. {levels.terms(document)}".strip()
     return Table(caption, head, rows, stacked=True)
+
+
+def baseline(document: ReplayDocument) -> str:
+    """The noun for what attacks in trials are compared with."""
+    kinds = dict.fromkeys("guessing" if trial.without is None else "no attack" for trial in document.trials)
+    return " or ".join(kinds)
 
 
 def label(document: ReplayDocument, trial: TrialResult) -> str:
@@ -100,7 +107,7 @@ def sentence(document: ReplayDocument) -> str:
     beginning = f"{where(first)} " if several else ""
     text = words.capital(f"{beginning}{first.means} in {figures.percent(first.success.value)} of trials")
     if last is first:
-        return f"{text}; guessing succeeds in {figures.percent(first.chance)}"
+        return f"{text}; {first.comparison} in {figures.percent(first.chance)}"
     return f"{text}; {where(last)} in {figures.percent(last.success.value)}"
 
 
@@ -130,7 +137,7 @@ def sentences(document: ReplayDocument) -> list[str]:
         ]
         first = group[0]
         texts.append(
-            f"{words.capital(first.means)} {words.listed(parts)}; guessing succeeds in "
+            f"{words.capital(first.means)} {words.listed(parts)}; {first.comparison} in "
             f"{figures.percent(first.chance)}."
         )
     return texts
@@ -167,6 +174,10 @@ def _further(trial: TrialResult, name: str) -> Value:
     measure = trial.figures.get(name)
     if measure is None:
         return "—"
-    most = trial.bound.figures.get(name)
-    allowed = "" if most is None else f"; allowed {figures.at_most(most)}"
-    return Entry(figures.share(measure.value), f"{figures.ends(measure)}{allowed}")
+    most, least = trial.bound.figures.get(name), trial.bound.floors.get(name)
+    parts = [figures.ends(measure)]
+    if trial.without is not None and (before := trial.without.figures.get(name)) is not None:
+        parts.append(f"without the attack {figures.share(before.value)} ({figures.ends(before)})")
+    parts += [] if most is None else [f"allowed {figures.at_most(most)}"]
+    parts += [] if least is None else [f"at least {figures.at_least(least)} certain"]
+    return Entry(figures.share(measure.value), "; ".join(parts))

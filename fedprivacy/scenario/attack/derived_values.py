@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedprivacy.scenario.attack.branches import Branch, branches_of
-from fedprivacy.scenario.attack.sections import Attack, GameSettings, TrialAttack
+from fedprivacy.scenario.attack.sections import Attack, GameSettings, Poisoning, TrialAttack
 from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.scenario import Scenario
@@ -41,6 +41,27 @@ class GameValues:
     def has_targets(self) -> bool:
         """Whether any attack judges targets."""
         return not all(isinstance(attack, TrialAttack) for attack in self.attacks.values())
+
+    @property
+    def has_pools(self) -> bool:
+        """Whether any attack draws records of the victim, or other ones, from one pool."""
+        return not all(isinstance(attack, Poisoning) for attack in self.attacks.values())
+
+    @property
+    def classes(self) -> int | None:
+        """The number of classes, as far as it can be known."""
+        data = self.run.data
+        if isinstance(data, FileData):
+            return data.facts.classes(data.classes)
+        return 10 if data.name == "digits" else None
+
+    @property
+    def features(self) -> tuple[int, ...] | None:
+        """The shape of a record, as far as it can be known."""
+        data = self.run.data
+        if isinstance(data, FileData):
+            return data.facts.features
+        return (64,) if data.name == "digits" else None
 
     @property
     def began(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from fedprivacy.errors import Finding
 from fedprivacy.io.rule_table import Check, Entry, First, Rule, beneath, broken_rules, exceeds
 from fedprivacy.scenario.attack.derived_values import AttackValues, GameValues
+from fedprivacy.scenario.attack.poisoning_rules import POISONING_RULES
 from fedprivacy.scenario.attack.property_rules import PROPERTY_RULES
 from fedprivacy.scenario.attack.reconstruction_rules import RECONSTRUCTION_RULES
 from fedprivacy.scenario.attack.seats import ATTACK_RULES
@@ -83,7 +84,12 @@ def _global_models_last(v: GameValues) -> Iterator[Finding]:
         )
 
 
-RULES_OF_AN_ATTACK = (*ATTACK_RULES, *PROPERTY_RULES, *RECONSTRUCTION_RULES)
+RULES_OF_AN_ATTACK: tuple[Entry[AttackValues], ...] = (
+    *ATTACK_RULES,
+    *PROPERTY_RULES,
+    *RECONSTRUCTION_RULES,
+    *POISONING_RULES,
+)
 
 
 def _of_attacks(v: GameValues) -> Iterator[Finding]:
@@ -124,19 +130,19 @@ GAME_RULES: tuple[Entry[GameValues], ...] = (
 RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
     Rule(
         "data.partition",
-        lambda v: v["data.partition"] not in ("iid", "fixed-records"),
+        lambda v: v.has_pools and v["data.partition"] not in ("iid", "fixed-records"),
         "members and non-members must come from the same pool, so records must be dealt at random",
         'Set partition = "iid".',
     ),
     Rule(
         "data.public_fraction",
-        lambda v: not v["data.public_fraction"],
+        lambda v: v.has_pools and not v["data.public_fraction"],
         "there are no records to be non-members",
         "Non-members are drawn from the public part, which no client owns: 0.2, say.",
     ),
     Rule(
         "data.scaling",
-        {"data.scaling": "public"},
+        lambda v: v.has_pools and v["data.scaling"] == "public",
         "the public part, of which the victim's members come, would be in every client's scaling",
         'Set scaling to another way, such as "bounds".',
     ),
@@ -180,7 +186,7 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
     ),
     Rule(
         "sampling.name",
-        lambda v: v["sampling.name"] != "all",
+        lambda v: v.has_pools and v["sampling.name"] != "all",
         "an attacked client must be in every round",
         'Set sampling.name = "all".',
         shown=False,

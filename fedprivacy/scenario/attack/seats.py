@@ -44,7 +44,9 @@ ATTACK_RULES: tuple[Entry[AttackValues], ...] = (
     ),
     Rule(
         "seat",
-        lambda v: v["seat"] == "participant" and v.around["server.optimizer"] != "sgd",
+        lambda v: (
+            v["seat"] == "participant" and v["kind"] != "poisoning" and v.around["server.optimizer"] != "sgd"
+        ),
         "an attacker cannot take its own share out of the models that this optimizer makes",
         'Set server.optimizer = "sgd".',
         shown=False,

@@ -232,6 +232,36 @@ class Property(TrialAttack):
         return self.model_copy(update={"column": None, "value": "0"})
 
 
+class Attribute(TrialAttack):
+    """Infers one answer of a record of the victim whose other answers are known."""
+
+    kind: Literal["attribute"]
+    seat: Literal["server", "participant"] = Field(
+        "server",
+        description="From where: the server sees the victim's update, a participant the noisy sum of all.",
+    )
+    column: str = Field(description='The column of the unknown answer, such as "race".', examples=["race"])
+    knows: Literal["others", "record"] = Field(
+        "others",
+        description="What the attacker knows beside the record's other answers: all other records of the "
+        'victim, as in the definition of differential privacy, or "record", nothing more.',
+    )
+    batch: int | None = Field(
+        None,
+        ge=1,
+        le=10**6,
+        description="How many records the victim trains on in a trial; else as many as it has.",
+        examples=[8],
+    )
+    shadows: int = Field(
+        400, ge=20, le=10**5, description="How many victims the attacker imitates to learn from, such as 400."
+    )
+
+    def without_data(self) -> Self:
+        """The attack without its column, which only the data have."""
+        return self.model_copy(update={"column": ""})
+
+
 class Reconstruction(TrialAttack):
     """Rebuilds a record of the victim from its update, or picks it out of a prior of candidates."""
 
@@ -282,14 +312,81 @@ class Reconstruction(TrialAttack):
         return {"imprint": self.bins, "inverting": self.batch or 1}.get(self.method, 1)
 
 
-Attack = Annotated[Passive | Ascent | Released | Property | Reconstruction, Field(discriminator="kind")]
+Pixel = Annotated[tuple[int, int], Field(strict=False)]  # row, column
+
+
+class Poisoning(TrialAttack):
+    """Malicious clients make the model take some records for others; the same run without them beside it."""
+
+    kind: Literal["poisoning"]
+    seat: Literal["participant"] = Field(
+        "participant", description="From where: a client uploads what it likes."
+    )
+    trials: int = Field(
+        20, ge=20, le=10**5, description="How often the rounds are run with and without them, such as 20."
+    )
+    rounds: int = Field(1, ge=1, le=10**4, description="How many rounds they attack, such as 1.")
+    goal: Literal["backdoor", "label-flip"] = Field(
+        "backdoor",
+        description="What the model should take for the target: pictures with a trigger, or the records of "
+        "one label.",
+    )
+    clients: int = Field(
+        1,
+        ge=1,
+        le=10**6,
+        description="The number of malicious clients, those of the lowest ids, such as 1.",
+    )
+    target: int = Field(
+        ge=0, description="The label that the model should give, counted from 0.", examples=[0]
+    )
+    source: int | None = Field(
+        None,
+        ge=0,
+        description="The label of the records that the model should get wrong; of a backdoor any without it.",
+        examples=[7],
+    )
+    pixels: tuple[Pixel, ...] | None = Field(
+        None,
+        strict=False,
+        min_length=1,
+        max_length=1000,
+        description="The pixels of a trigger as [row, column] from the top left, such as [[26, 26]].",
+    )
+    value: float | None = Field(
+        None,
+        ge=-1e6,
+        le=1e6,
+        description="The value of these pixels, after scaling, such as 1.0; without it the largest there is.",
+    )
+    share: float = Field(
+        0.5, gt=0, le=1, description="The share of the malicious clients' pictures that have the trigger."
+    )
+    boost: float | None = Field(
+        None,
+        gt=0,
+        le=10**6,
+        description="By what a malicious client multiplies its update; else what replaces the global model.",
+        examples=[20.0],
+    )
+    passes: int = Field(
+        1, ge=1, le=1000, description="How often a malicious client goes through its training in a round."
+    )
+
+
+Attack = Annotated[
+    Passive | Ascent | Released | Property | Attribute | Reconstruction | Poisoning,
+    Field(discriminator="kind"),
+]
 ATTACK = Kind(
     {
         "passive": Passive,
         "active-gradient-ascent": Ascent,
         "released": Released,
         "property": Property,
+        "attribute": Attribute,
         "reconstruction": Reconstruction,
+        "poisoning": Poisoning,
     },
     "kind",
     "attack",

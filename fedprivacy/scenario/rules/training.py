@@ -5,6 +5,7 @@ from __future__ import annotations
 from fedprivacy.errors import Finding
 from fedprivacy.io.rule_table import Entry, broken_rules
 from fedprivacy.scenario.derived_values import Values
+from fedprivacy.scenario.rules.aggregation import AGGREGATION_RULES
 from fedprivacy.scenario.rules.budget import BUDGET_RULES
 from fedprivacy.scenario.rules.clipping import CLIPPING_RULES
 from fedprivacy.scenario.rules.correlated import CORRELATED_RULES
@@ -32,6 +33,7 @@ TRAINING_RULES: tuple[Entry[Values], ...] = (
     *EXAMPLE_RULES,
     *DEFENCE_RULES,
     *DENOISING_RULES,
+    *AGGREGATION_RULES,
     *CLIPPING_RULES,
     *CORRELATED_RULES,
     *ENCODING_RULES,

@@ -144,7 +144,7 @@ def test_a_saved_scenario_has_every_key_that_applies(document: dict[str, Any]) -
     saved = tomllib.loads(scenario.to_toml())
     # Those with no value at all, and those of another partition or scaling.
     left_out = {"epsilon", "noise_multiplier", "clipping_norm", "direction", "columns", "without", "classes"}
-    left_out |= {"projection", "client_timeout", "adversarial", "patience", "groups", "edges"}
+    left_out |= {"projection", "client_timeout", "adversarial", "patience", "byzantine", "groups", "edges"}
     left_out |= {"bands", "clipping_quantile", "clipping_learning_rate", "clipping_count_noise"}
     left_out |= {"encoding", "encoding_share", "encoding_levels", "degrees"}
     for choice in KEYS_OF:

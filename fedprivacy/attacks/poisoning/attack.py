@@ -1,0 +1,129 @@
+"""Poisoning in trials: the same rounds with and without malicious clients, and the certificate.
+
+A trial runs the attacked rounds twice from the same trained model, once with all clients honest and once
+with k of them malicious, with noise and batches of its own. It counts as a success if the model gives at
+least half of the probes the label that the attackers want. Rates and accuracies are means over trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.attacks.intervals import Figure
+from fedprivacy.attacks.poisoned_records import (
+    Backdoor,
+    Goal,
+    LabelFlip,
+    Poison,
+    Trigger,
+    check_pixels,
+)
+from fedprivacy.attacks.poisoning.certificate import certificate
+from fedprivacy.attacks.trials import Ceiling, Outcome, Victim, Without
+from fedprivacy.errors import InputError
+from fedprivacy.records.seed_statistics import interval
+from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.scenario.attack.sections import Poisoning
+
+RATE, ACCURACY = "target rate", "main accuracy"
+HALF = 0.5
+NOTE = (
+    "A trial of poisoning runs the attacked rounds twice from the same trained model, with noise and batches "
+    "of its own: with all clients honest, and with the malicious ones. The certificate bounds what the "
+    "malicious clients change, by the upper end of the interval of the honest runs. Trials are experiments "
+    "that exclude each other, as those of one run do."
+)
+
+
+class ModelPoisoning:
+    """Makes the model take records for others, from the seat of k malicious clients."""
+
+    success: ClassVar[str] = "the model gives at least half of the probes the label that the attackers want"
+    comparison: ClassVar[str] = "with these clients honest it does"
+    note: ClassVar[str] = NOTE
+
+    def chance(self, attack: Poisoning, without: Without | None) -> float:
+        """The share of trials in which the honest model does it by itself."""
+        return 0.0 if without is None else without.success.value
+
+    def ceiling(
+        self, attack: Poisoning, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None
+    ) -> Ceiling:
+        """The certificate, from the upper ends of what the honest runs gave.
+
+        See `TrialKind.ceiling`.
+        """
+        most = certificate(ledger, clips=run.server.clips, clients=attack.clients, rounds=attack.rounds)
+        if most.curve is None or without is None:
+            return Ceiling(None, most.assumptions)
+        rate, accuracy = (without.figures.get(name) for name in (RATE, ACCURACY))
+        return Ceiling(
+            most.most(without.success.high),
+            most.assumptions,
+            most.basis,
+            {} if rate is None else {RATE: most.most(rate.high)},
+            {} if accuracy is None else {ACCURACY: most.least(accuracy.low)},
+        )
+
+    def check(self, attack: Poisoning, victim: Victim) -> None:
+        """Refuses labels that no record has, and pixels outside of the pictures.
+
+        Raises:
+            InputError: with the key and the reason.
+        """
+        x, y = victim.held_out
+        for key in ("target", "source"):
+            label = getattr(attack, key)
+            if label is not None and label not in y:
+                raise InputError(f"{key} = {label}: no held-out record has this label. Choose another one.")
+        if attack.pixels is not None:
+            check_pixels(attack.pixels, x.shape[1:])
+
+    def run(self, attack: Poisoning, victim: Victim) -> Outcome:
+        """Runs all trials, each with and without the malicious clients."""
+        goal = goal_of(attack, victim.brightest)
+        poison = Poison(goal, attack.clients, attack.boost, attack.passes)
+        honest = [_measure(goal, attack, victim, None, trial) for trial in range(attack.trials)]
+        poisoned = [_measure(goal, attack, victim, poison, trial) for trial in range(attack.trials)]
+        return _outcome(poisoned, _outcome(honest))
+
+
+def goal_of(attack: Poisoning, brightest: float) -> Goal:
+    """What the malicious clients are after.
+
+    Args:
+        attack: The settings; valid by the rules of scenarios.
+        brightest: The value of a trigger's pixels, where the settings have none.
+    """
+    if attack.goal == "label-flip":
+        assert attack.source is not None
+        return LabelFlip(attack.source, attack.target)
+    assert attack.pixels is not None
+    value = brightest if attack.value is None else attack.value
+    return Backdoor(Trigger(attack.pixels, value), attack.target, attack.share, attack.source)
+
+
+def _measure(
+    goal: Goal, attack: Poisoning, victim: Victim, poison: Poison | None, trial: int
+) -> tuple[float, float]:
+    """The share of probes with the wanted label after the attacked rounds, and the accuracy."""
+    weights, (x, y) = victim.after_rounds(poison, trial), victim.held_out
+    taken: NDArray[np.bool_] = victim.labels(weights, goal.probes(x, y)) == attack.target
+    return float(taken.mean()), float((victim.labels(weights, x) == y).mean())
+
+
+def _outcome(measured: Sequence[tuple[float, float]], without: Outcome | None = None) -> Outcome:
+    rates, accuracies = zip(*measured, strict=True)
+    figures = {RATE: _figure(rates), ACCURACY: _figure(accuracies)}
+    return Outcome(sum(rate >= HALF for rate in rates), len(measured), figures, without=without)
+
+
+def _figure(values: Sequence[float]) -> Figure:
+    """The mean over trials with its interval."""
+    mean = interval(values)
+    value, low, high = (float(mean[key] or 0.0) for key in ("mean", "low", "high"))
+    return Figure(value, low, high)
