@@ -123,7 +123,7 @@ class MeasuredRound:
             lambda message: len(message.commitment) + sum(map(len, message.sealed.values())),
         )
         survivors = self._phase(
-            lambda each: clients[each].mask(shares[each], integers[each]),
+            lambda each: clients[each].mask(shares[each], lambda: integers[each]),
             server.add_input,
             server.survivors,
             lambda message: len(message.packed),

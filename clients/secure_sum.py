@@ -1,8 +1,9 @@
 """A pinned node's side of a secure sum by masks: each request is one step of its client.
 
-    keys           counts a participation, enters the round
+    keys           enters the round, if its budget allows a participation
     shares         of its secrets, sealed for its peers
-    inputs         trains, clips, rounds, adds its share of the noise, masks: nothing leaves the node unmasked
+    inputs         checks the shares of its peers; then counts a participation, trains, clips, rounds, adds
+                   its share of the noise, masks: nothing leaves the node unmasked
     consistency    signs the survivors
     opening        opens a share of each peer
 
@@ -117,11 +118,14 @@ def _keys(owner: Owner, fleet: Fleet, hosts: list[int]) -> _Keys:
     clients = np.arange(population)
     [*here] = clients[np.isin(clients % fleet.hosts, hosts)].tolist()
     if len(here) != 1:
-        # The plan's survivors and colluders are clients. The node's key would sign for several of them, so
-        # that one node could be more than t colluders, or k of those who open.
+        # The plan's survivors, colluders and shares of noise count clients. A key that signs for several of
+        # them makes one node more than t colluders, or k of those who open. A node that sends their sum
+        # instead has several shares of noise in one input, and n_min counts inputs.
         raise Refusal(
-            f"node config: this node has {len(here)} clients. A secure sum by masks counts nodes as clients: "
-            "give each client a node of its own (federation.hosts = data.clients, num-partitions the same).",
+            f"node config: this node has {len(here)} clients, and takes part in a secure sum by masks as "
+            "one: min_survivors and colluders count clients. Start a node with a key of its own for each "
+            "client (federation.hosts = data.clients, num-partitions the same); colluders counts all nodes "
+            "of an owner who may collude.",
             "node-config",
         )
     if owner.roster is None or owner.node_key is None:
@@ -185,35 +189,34 @@ class _Steps:
         """Takes the requested step."""
         phase, message = self._request.phase, self._request.message
         if phase is Phase.KEYS:
-            return self._advertise(client)
+            return client.advertise()
         with kind("secure-sum"):
             received = decoded(_RECEIVED[phase], message)
         match received:
             case KeyList():
                 return client.share(received)
             case DeliveredShares():
-                return client.mask(received, self._integers())
+                return client.mask(received, self._integers)
             case Survivors():
                 return client.sign(received)
             case SignatureList():
                 return client.open(received)
         raise AssertionError(phase)  # no other message has a place in `_RECEIVED`
 
-    def _advertise(self, client: Client) -> Checked:
-        """Enters the round, which is a participation, whether its sum is opened or not."""
+    def _integers(self) -> Integers:
+        """The client's update, clipped and rounded, with its share of noise, modulo 2^b.
+
+        It is a participation, on disk before training begins, whether the sum is opened or not.
+        """
         request = self._request
         clients = np.array([request.client], np.int64)
         willing = self.budgets.spend(clients, request.round)
         log(f"round {request.round}: answers given: {self.budgets.words(clients)}")
-        if not len(willing):
+        if not len(willing):  # another round was quicker
             self.spent = True
             raise refusal(request.round_id, "this client has answered this round, or as often as it may.")
-        return client.advertise()
-
-    def _integers(self) -> Integers:
-        """The client's update, clipped and rounded, with its share of noise, modulo 2^b."""
-        reply, self.faults = answer(self._fleet, None, self._request.training(), self._here.hosts, self._pool)
+        reply, self.faults = answer(self._fleet, None, request.training(), self._here.hosts, self._pool)
         if not len(reply.clients):
-            raise refusal(self._request.round_id, "this client dropped out before its input.")
+            raise refusal(request.round_id, "this client dropped out before its input.")
         integers: Integers = reply.updates
         return integers

@@ -36,6 +36,7 @@ class RoundTotal:
         noise_alone: The number of answers that are noise alone, because the client failed.
         void: Whether too few clients survived for a secure sum, or answered for a robust rule: nothing is
             released, and `updates` are zero.
+        void_reason: Why it is void, as far as the secure sum states it.
     """
 
     updates: NDArray[np.float64]
@@ -45,6 +46,7 @@ class RoundTotal:
     known: bool = True
     noise_alone: int = 0
     void: bool = False
+    void_reason: str | None = None
 
     @property
     def failed(self) -> int:

@@ -194,6 +194,7 @@ def _run_rounds(
             public_loss=stops,
             clipping_norm=norm,
             void=total.void,
+            void_reason=total.void_reason,
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
     if len(y) > 0:

@@ -53,7 +53,7 @@ class Masks:
         if hosts != clients:
             raise InputError(
                 f"federation.hosts = {hosts}: a secure sum by masks counts nodes as clients, and there are "
-                f"{clients} clients. Set hosts to as many, and start a node for each."
+                f"{clients} clients. Set hosts to as many, and start a node with a key of its own for each."
             )
         if missing := sorted(set(range(clients)) - set(roster)):
             shown = ", ".join(map(str, missing[:10])) + (" and more" if len(missing) > 10 else "")
@@ -97,5 +97,5 @@ class MaskedSum(SecureSum):
             round_name(self._run_name, number, training.weights),
             timeout,
         ).total()
-        reply = SumReply(total.integers, len(total.survivors), total.refused, total.faults)
+        reply = SumReply(total.integers, len(total.survivors), total.refused, total.faults, total.reason)
         return reply, last

@@ -116,7 +116,7 @@ class MaskedRound:
             integers = self._run()
         except VoidRound as error:
             logger.warning("%s", error)
-            return Total(None, self._present, self._refused, self._faults, str(error))
+            return Total(None, self._present, self._refused, self._faults, error.reason)
         finally:
             self._end()
         return Total(integers, self._present, self._refused, self._faults)
@@ -181,7 +181,7 @@ class MaskedRound:
                 continue
             try:
                 step = StepReply.of(*parts_of(reply))
-                if step.refused and phase is Phase.KEYS:
+                if step.refused and phase <= Phase.INPUTS:
                     refused.add(client)
                     continue
                 message = decoded(kind, step.message)

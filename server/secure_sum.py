@@ -182,9 +182,11 @@ class _Opening:
 
     def reply(self) -> SumReply:
         """The one reply to all requests."""
-        survivors = len(self._in_sum)
-        opened = survivors >= self._shares.min_survivors
-        return SumReply(self._sum.total if opened else None, survivors, self._refused, self._faults)
+        survivors, least = len(self._in_sum), self._shares.min_survivors
+        if survivors < least:
+            reason = f"{survivors} survivors, fewer than min_survivors = {least}"
+            return SumReply(None, survivors, self._refused, self._faults, reason)
+        return SumReply(self._sum.total, survivors, self._refused, self._faults)
 
 
 def _query(message: Message) -> Message:

@@ -170,6 +170,7 @@ class Federation:
                 raise RunError(f"round {number}: {error}") from error
             total.answered, total.refused = reply.survivors, reply.refused
             total.faults += reply.faults
+            total.void_reason = reply.reason
             if reply.total is not None:
                 signs = random_signs(shares.dimension, self.streams.stream("rotation", round=number))
                 total.updates, total.void = shares.decode(reply.total, signs, reply.survivors), False

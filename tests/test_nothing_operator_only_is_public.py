@@ -94,7 +94,7 @@ def marked(document: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
     copied |= {"error": "?", "command": "?", "noise_key": "?", "scenario_digest": "?", "seed": 1}
     if copied["kind"] == "run":
         for event in copied["rounds"]:
-            event |= {"first_failure": "?", "faults": {"late": 1}}
+            event |= {"first_failure": "?", "faults": {"late": 1}, "void": True, "void_reason": "?"}
         copied |= {"estimate": {"words": "?"}, "dealing": {"errors": {"1": "?"}}}
         for cell in (copied["limits"]["planned"], *copied["limits"]["variants"]):
             cell |= {"seeds": [1, 2], "seconds": 1.0}  # which a record of another version may have

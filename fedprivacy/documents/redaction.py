@@ -59,6 +59,7 @@ ALWAYS_OPERATOR_ONLY = (
     "rounds[].first_failure",
     "rounds[].faults",
     "rounds[].contributed",
+    "rounds[].void_reason",
     "estimate",
     "path",  # of the machine
     "noise_key",

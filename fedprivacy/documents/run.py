@@ -19,7 +19,8 @@ class Round(Part):
     """One round, a line of events.jsonl; accuracy and loss are null where nothing was evaluated.
 
     The counts depend on the data and are the operator's: a page is made without them. A void round, whose
-    survivors were too few for a secure sum, shows that much of who dropped out.
+    survivors were too few for a secure sum, shows that much of who dropped out; its reason shows more, and is
+    the operator's.
     """
 
     round: Annotated[int | None, Checked(Count)] = None
@@ -40,6 +41,7 @@ class Round(Part):
     ] = None
     first_failure: str | None = None
     void: Annotated[bool | None, Checked(bool, optional=True)] = None
+    void_reason: Annotated[str | None, Checked(str, optional=True)] = None
 
 
 class Final(Part):
@@ -71,7 +73,7 @@ class RunDocument(Document):
             f"rounds[].{key}"
             for key in ("cohort", "zeroed", "failures", "refusals", "first_failure", "seconds")
         ),
-        *("rounds[].faults", "rounds[].contributed", "estimate", "dealing"),
+        *("rounds[].faults", "rounds[].contributed", "rounds[].void_reason", "estimate", "dealing"),
         "performance.clients_per_second",
         "performance.seconds",
         "error",

@@ -168,12 +168,14 @@ class SumReply:
         survivors: How many clients are in it.
         refused: How many refused, since their budget is spent; no data decides it.
         faults: Dropouts, and requests without an answer: the transport shows them, and no data decides them.
+        reason: Why the sum was not opened; None where it was.
     """
 
     total: NDArray[np.int64] | None
     survivors: int
     refused: int = 0
     faults: Faults = NO_FAULTS
+    reason: str | None = None
 
     def parts(self) -> tuple[Arrays, Values]:
         """The reply as arrays and scalars."""
@@ -183,6 +185,7 @@ class SumReply:
             "refused": self.refused,
             **counts,
             "first": self.faults.first or "",
+            "reason": self.reason or "",
         }
         return ({} if self.total is None else {"total": self.total}), values
 
@@ -196,7 +199,8 @@ class SumReply:
         try:
             counts = {kind: whole(values[kind]) for kind in KINDS}
             faults = Faults(counts, str(values["first"]) or None)
-            return cls(arrays.get("total"), whole(values["survivors"]), whole(values["refused"]), faults)
+            survivors, refused = whole(values["survivors"]), whole(values["refused"])
+            return cls(arrays.get("total"), survivors, refused, faults, str(values["reason"]) or None)
         except DAMAGE as error:
             raise FedPrivacyError(f"not the reply of a secure sum: {describe_error(error)}") from error
 

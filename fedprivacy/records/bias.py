@@ -73,10 +73,10 @@ def estimate(rounds: Sequence[Mapping[str, Any]], rule: str = "mean") -> dict[st
 
 
 def void_note(void: int, rounds: int, least: int) -> str:
-    """The effect of rounds whose survivors were too few for a secure sum."""
+    """The effect of rounds that were void; the reason of each is operator-only."""
     return (
-        f"{void:,} of {rounds:,} rounds had fewer than min_survivors = {least:,} clients: their sums were "
-        "not opened, so that they moved nothing, and they stay charged."
+        f"{void:,} of {rounds:,} rounds were void, with too few clients (min_survivors = {least:,}) or "
+        "shares of masks that did not fit: their sums were not opened, moved nothing, and stay charged."
     )
 
 

@@ -380,19 +380,25 @@ def round_event(
     public_loss: float | None = None,
     clipping_norm: float | None = None,
     void: bool = False,
+    void_reason: str | None = None,
 ) -> dict[str, Any]:
     """A round as one line of events.jsonl; numbers that are not finite become null.
 
     `public_loss` is what early stopping reads where `quality` is of other records; None: it was not measured.
     `faults` are counts by kind (`fedprivacy.messages.faults.KINDS`), `contributed` how many are in the
     sum with an update of their own; `clipping_norm` is there where it changes from round to round, `void`
-    where too few clients survived for a secure sum.
+    where too few clients survived for a secure sum, and `void_reason` where that is known.
     """
     accuracy, loss = (quality.accuracy, quality.loss) if quality else (None, None)
     measured = {} if public_loss is None else {early_stopping.PUBLIC_LOSS: _finite(public_loss)}
     if quality is not None:
         measured["balanced_accuracy"] = quality.balanced_accuracy
-    sometimes = {"clipping_norm": clipping_norm, "first_failure": first_failure, "void": void or None}
+    sometimes = {
+        "clipping_norm": clipping_norm,
+        "first_failure": first_failure,
+        "void": void or None,
+        "void_reason": void_reason,
+    }
     return Round.new(
         round=number,
         cohort=cohort,

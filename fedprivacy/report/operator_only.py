@@ -19,6 +19,7 @@ FIELDS = {
     "zeroed": "Updates that were not finite, set to zero",
     "failures": "Clients that failed",
     "first_failure": "What the first failing client said",
+    "void_reason": "Why its sum was not opened",
     "faults": "What went wrong, by kind",
     "contributed": "Clients in the sum with an update of their own",
     "refusals": "Clients that refused",
@@ -81,6 +82,7 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
     blocks += [Text(words.COMMAND_CAUTION), Code(command)] if command else []
     blocks += [Facts(singles)] if singles else []
     blocks += _faults(document)
+    blocks += _void(document)
     blocks += details
     for parent, columns in series.items():
         blocks += _series(parent, columns, document)
@@ -100,6 +102,14 @@ def _faults(document: Mapping[str, Any]) -> list[Block | Details]:
     rows = [(kind.replace("_", " "), f"{count:,}", KINDS.get(kind, "")) for kind, count in total.items()]
     caption = "What went wrong in all rounds. In clients, but for what was done again."
     return [Table(caption, ("Kind", "Count", "Meaning"), rows, numeric=frozenset({1}))] if rows else []
+
+
+def _void(document: Mapping[str, Any]) -> list[Block | Details]:
+    """The reasons why sums were not opened, each with its number of rounds."""
+    reasons = Counter(page_end.plain(reason) for reason in select(document, "rounds[].void_reason") if reason)
+    rows = [(reason, f"{count:,}") for reason, count in reasons.most_common()]
+    caption = "Why the sums of void rounds were not opened."
+    return [Table(caption, ("Reason", "Rounds"), rows, numeric=frozenset({1}))] if rows else []
 
 
 def _dealt(dealing: Mapping[str, Any]) -> str:

@@ -15,9 +15,12 @@ from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.findings import wrong_type
 from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
 
-# Words that a later version will know.
-RESERVED = {
-    "distributed": 'Use "central" or "local".',
+# Trust models that only training has: elsewhere no update of a client could be summed.
+_OF_TRAINING = {
+    "distributed": (
+        "only training has noise in shares for a secure sum",
+        'Use "local", where clients add their own noise, or "central", where a trusted server adds it.',
+    )
 }
 _WANTED = {
     "int_type": "a whole number",
@@ -105,10 +108,8 @@ def wrong_name(path: KeyPath, given: Any, known: Sequence[str], noun: str) -> Fi
     """A word that is not one of those that a key may have."""
     if not isinstance(given, str):
         return wrong_type(path, given, "text in quotes", f"One of {', '.join(map(literal, known))}.")
-    if given in RESERVED and any(word in path for word in ("trust", "trusts")):
-        return Finding(
-            path, "a reserved word, not available in this version", RESERVED[given], literal(given)
-        )
+    if given in _OF_TRAINING and any(word in path for word in ("trust", "trusts")):
+        return Finding(path, *_OF_TRAINING[given], literal(given))
     return Finding(path, f"unknown {noun}", suggestion(given, known, quoted=True), literal(given))
 
 

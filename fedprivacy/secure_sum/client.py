@@ -2,7 +2,8 @@
 
     advertise   two public keys, signed by the node key
     share       of its seed and its private mask key k-of-n shares, sealed for each peer
-    mask        its integers, under masks shared with all that sent shares, and its self mask
+    mask        where the shares of its peers pass: its integers, under masks shared with all that sent
+                shares, and its self mask
     sign        the survivors that it was shown, once
     open        where k clients signed the same survivors: of each survivor the share of the seed, of each
                 client that dropped out the share of the private mask key
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import NoReturn, Self
@@ -207,27 +208,29 @@ class Client:
                     sealed[peer] = seal(self._sealing_key(self.identity, peer), b"".join(pair))
             return SealedShares(self.identity, self._round_id, commitment(self._seed, self._view), sealed)
 
-    def mask(self, message: DeliveredShares, integers: Integers) -> MaskedInput:
-        """Masks its integers.
+    def mask(self, message: DeliveredShares, compute: Callable[[], Integers]) -> MaskedInput:
+        """Masks its integers, where the shares of its peers let the sum be opened.
 
         Args:
             message: The shares that peers sealed for this client.
-            integers: In [0, 2^b), shape (dimension,).
+            compute: Returns the integers, in [0, 2^b), shape (dimension,). It is called once the shares have
+                passed, so that a round that cannot be opened costs no training; it may last long.
 
         Raises:
             Refusal: Shares are too few, of unknown clients, or damaged.
             InputError: The integers have another shape, dtype or range.
         """
         with self._step(Phase.INPUTS, message.round_id):
+            self._check_members([*message.sealed, self.identity], self._keys, "shares")
+            for peer, ciphertext in message.sealed.items():
+                self._shares[peer] = self._unsealed(peer, ciphertext)
+            integers = compute()
             if integers.shape != (self._parameters.dimension,):
                 raise InputError(f"integers: {integers.shape}: must be ({self._parameters.dimension},).")
             if integers.dtype.kind not in "iu":
                 raise InputError(f"integers: {integers.dtype}: must have an integer dtype. Round them first.")
             if integers.min() < 0 or integers.max() >= 1 << self._parameters.bits:
                 raise InputError(f"integers: must be from 0 to 2^{self._parameters.bits} - 1. Reduce them.")
-            self._check_members([*message.sealed, self.identity], self._keys, "shares")
-            for peer, ciphertext in message.sealed.items():
-                self._shares[peer] = self._unsealed(peer, ciphertext)
             total = integers.astype(np.uint32)
             total += keystream(self_mask_key(self._seed, self._view), len(total))
             for peer in message.sealed:

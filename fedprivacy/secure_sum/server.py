@@ -55,7 +55,16 @@ Message = AdvertisedKeys | SealedShares | MaskedInput | SurvivorSignature | Open
 
 
 class VoidRound(FedPrivacyError):
-    """A secure sum that cannot be opened: too few clients remained, or their shares do not fit."""
+    """A secure sum that cannot be opened: too few clients remained, or their shares do not fit.
+
+    Args:
+        round_id: The round.
+        reason: Why it cannot be opened; it depends on who dropped out, and so perhaps on data.
+    """
+
+    def __init__(self, round_id: str, reason: str) -> None:
+        super().__init__(f"secure sum of round {round_id}: {reason}. No sum is released; start a new round.")
+        self.reason = reason
 
 
 class RejectedMessage(FedPrivacyError):
@@ -271,9 +280,7 @@ class Server:
         self._phase = Phase(phase + 1)
 
     def _void(self, text: str) -> VoidRound:
-        return VoidRound(
-            f"secure sum of round {self._round_id}: {text}. No sum is released; start a new round."
-        )
+        return VoidRound(self._round_id, text)
 
     def _rejected(self, message: Message, text: str) -> RejectedMessage:
         return RejectedMessage(

@@ -117,14 +117,19 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
 
 
 def _missing(run: RunDocument) -> str:
-    """Describes faults of clients, by kind, and their effect on the estimate; empty without faults."""
+    """Describes faults of clients, their effect on the estimate, and void rounds; empty without any."""
     faults = Counter[str]()
     for event in run.rounds:
         faults.update(event.faults or {})
-    if not faults:
+    reasons = Counter(event.void_reason for event in run.rounds if event.void_reason)
+    parts = [f"{kind} {count:,}" for kind, count in faults.items()]
+    if reasons:
+        [(reason, _)] = reasons.most_common(1)
+        parts.append(f"{reasons.total():,} of {len(run.rounds):,} rounds void, most often: {reason}")
+    if not parts:
         return ""
     text = run.estimate["words"] if run.estimate["unbiased"] is False else ""
-    return f"{', '.join(f'{kind} {count:,}' for kind, count in faults.items())}. {text}".strip()
+    return f"{', '.join(parts)}. {text}".strip()
 
 
 def _of_clients(spent: PerClient, privacy: Privacy) -> str:

@@ -25,7 +25,9 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.secure_sum.parameters import Parameters
 from fedprivacy.secure_sum.roster import read_roster, roster_text
 from fedprivacy.secure_sum.transcript import Phase, Roster
+from fedprivacy.verification.verify import checked_document
 from scenarios.engines.embedded import EmbeddedGrid
+from server.app import app as server_app
 from server.grid import MessageGrid
 from server.masked_sum import MaskedRound, Place, Total
 
@@ -235,3 +237,18 @@ def with_values(sent: Message, /, **values: object) -> Message:
     record = ConfigRecord({**sent.content.config_records["values"], **values})  # type: ignore[arg-type]
     sent.content["values"] = record
     return sent
+
+
+def served(nodes: MaskedNodes, wire: Wire, **config: object) -> dict:
+    """The document of a run that the server of a deployment made, checked as any other."""
+    out = nodes.folder / "runs"
+    values = {
+        "scenario": nodes.scenario.to_toml(compare=False),
+        "out": str(out),
+        "noise": "system",
+        "pinned": True,
+        "roster": nodes.roster_file.read_text(),
+    } | config
+    server_app(wire, Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config=values))
+    [path] = out.glob("*/run.json")
+    return checked_document(path.parent)

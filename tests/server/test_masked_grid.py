@@ -7,36 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from flwr.app import Context, Message, RecordDict
+from flwr.app import Message
 
+from fedprivacy import report
+from fedprivacy.documents.redaction import public
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.secure_sum.transcript import Phase
-from fedprivacy.verification.verify import checked_document
-from server.app import app as server_app
+from scenarios.cli.display import show_run
 from server.masked_grid import MaskedSum, Masks
 from server.messages import request_to
-from tests.server.masked import CLIENTS, TEXT, MaskedNodes, Wire
+from tests.server.masked import CLIENTS, TEXT, MaskedNodes, Wire, served, with_values
 
 
 @pytest.fixture
 def nodes(tmp_path: Path) -> MaskedNodes:
     return MaskedNodes(tmp_path, TEXT, "federation.timeout=3")
-
-
-def served(nodes: MaskedNodes, wire: Wire, **config: object) -> dict:
-    """The document of a run that the server of a deployment made, checked as any other."""
-    out = nodes.folder / "runs"
-    values = {
-        "scenario": nodes.scenario.to_toml(compare=False),
-        "out": str(out),
-        "noise": "system",
-        "pinned": True,
-        "roster": nodes.roster_file.read_text(),
-    } | config
-    server_app(wire, Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config=values))
-    [path] = out.glob("*/run.json")
-    return checked_document(path.parent)
 
 
 def test_a_run_moves_the_model_by_sums_under_masks_and_says_so(nodes: MaskedNodes) -> None:
@@ -64,8 +50,31 @@ def test_a_round_with_too_few_survivors_moves_nothing_and_the_run_goes_on(nodes:
     document = served(nodes, Wire(nodes, request=lose))
     assert [event.get("void", False) for event in document["rounds"]] == [False, True, False]
     assert document["rounds"][1]["faults"] == {"no_answer": 2}
+    reasons = [event.get("void_reason") for event in document["rounds"]]
+    assert reasons == [None, "3 clients in the phase of inputs, fewer than 4", None]
     whole = MaskedNodes(_folder(nodes, "whole"), TEXT, "federation.timeout=3")
     assert document["privacy"]["guarantees"] == served(whole, Wire(whole))["privacy"]["guarantees"]
+
+
+def test_the_reason_of_a_void_round_is_the_operators(nodes: MaskedNodes, capsys) -> None:
+    """All inputs came, and too few nodes opened them: the counts of clients do not explain that."""
+
+    def lose(phase: Phase, client: int, message: Message) -> Message | None:
+        return with_values(message, message=b"") if client < 3 and phase is Phase.OPENING else message
+
+    document = served(nodes, Wire(nodes, reply=lose))
+    assert [event["failures"] for event in document["rounds"]] == [0] * 3
+    reason = "2 clients in the phase of opening, fewer than 3"
+    assert [event["void_reason"] for event in document["rounds"]] == [reason] * 3
+    page = report.render(document)
+    assert "3 of 3 rounds were void, with too few clients" in page
+    assert reason not in page
+    assert reason in report.render(document, operator=True)
+    capsys.readouterr()
+    show_run(document)
+    assert f"operator-only: 3 of 3 rounds void, most often: {reason}" in capsys.readouterr().out
+    show_run({**public(document), "path": "elsewhere"})
+    assert "operator-only" not in capsys.readouterr().out
 
 
 def _folder(nodes: MaskedNodes, name: str) -> Path:

@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
+from clients import secure_sum as clients_module
 from clients.app import app
 from clients.error_filter import KINDS
+from clients.participation_ledger import Account, StoredBudgets
+from clients.training_handler import answer
 from fedprivacy.messages.protocol import parts_of
 from fedprivacy.messages.secure_sum import StepReply, SumRequest, new_run, round_name
 from fedprivacy.secure_sum.encoding import decoded, encoded
-from fedprivacy.secure_sum.messages import KeyList, MaskedInput, OpenedShares, Survivors
+from fedprivacy.secure_sum.messages import DeliveredShares, KeyList, MaskedInput, OpenedShares, Survivors
 from fedprivacy.secure_sum.packing import unpack
 from fedprivacy.secure_sum.transcript import Phase
 from scenarios.engines.embedded import EmbeddedGrid
@@ -99,9 +102,65 @@ def test_a_client_counts_its_participations_and_refuses_a_second_run(nodes: Mask
     assert nodes.round(0).integers is not None
     again = nodes.round(0, run=new_run())
     assert (again.integers, again.refused, again.faults.by_kind) == (None, CLIENTS, {})
-    assert json.loads((nodes.round_file(0).parents[1] / "answers.json").read_text())["answers"] == {
-        "0": [1, 0]
-    }
+    assert json.loads(account_of(nodes, 0).read_text())["answers"] == {"0": [1, 0]}
+
+
+def fewer_shares(phase: Phase, client: int, message: Message) -> Message:
+    """The server delivers the shares of two peers alone."""
+    if phase is not Phase.INPUTS:
+        return message
+    shares = decoded(DeliveredShares, SumRequest.of(*parts_of(message)).message)
+    sealed = dict(list(shares.sealed.items())[:2])
+    return with_values(message, message=encoded(replace(shares, sealed=sealed)))
+
+
+def other_shares(phase: Phase, client: int, message: Message) -> Message:
+    """The server delivers to client 0 shares that nobody sealed for it."""
+    if (phase, client) != (Phase.INPUTS, 0):
+        return message
+    shares = decoded(DeliveredShares, SumRequest.of(*parts_of(message)).message)
+    return with_values(message, message=encoded(replace(shares, sealed={**shares.sealed, 1: bytes(82)})))
+
+
+@pytest.mark.parametrize(
+    ("request_of", "idle"),
+    [(lost(Phase.SHARES, [1, 2]), CLIENTS), (fewer_shares, CLIENTS), (other_shares, 1)],
+)
+def test_a_round_that_cannot_be_opened_costs_a_node_no_training_and_no_participation(
+    nodes: MaskedNodes, request_of, idle: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[int] = []
+    monkeypatch.setattr(
+        clients_module,
+        "answer",
+        lambda *arguments: trained.append(int(arguments[2].clients[0])) or answer(*arguments),
+    )
+    nodes.round(0, grid=Wire(nodes, request=request_of))
+    idle_nodes = list(range(idle))
+    assert sorted(trained) == list(range(idle, CLIENTS))
+    assert not [client for client in idle_nodes if account_of(nodes, client).exists()]
+    assert nodes.round(1).integers is not None
+    for client in range(CLIENTS):
+        answers = json.loads(account_of(nodes, client).read_text())["answers"]
+        assert answers == {str(client): [1 + (client not in idle_nodes), 1]}
+
+
+def account_of(nodes: MaskedNodes, client: int) -> Path:
+    return nodes.round_file(client).parents[1] / "answers.json"
+
+
+def test_a_client_whose_budget_another_round_used_in_between_refuses_its_input(nodes: MaskedNodes) -> None:
+    def meanwhile(phase: Phase, client: int, message: Message) -> Message:
+        if (phase, client) == (Phase.INPUTS, 0):
+            account = account_of(nodes, 0)
+            scenario = nodes.scenario
+            opened = Account.open(account.parent, scenario)
+            StoredBudgets(opened, CLIENTS, nodes.plan.answers).spend(nodes.ids(0), 0)
+        return message
+
+    total = nodes.round(0, grid=Wire(nodes, request=meanwhile))
+    assert (total.survivors, total.refused, total.faults.by_kind) == ((1, 2, 3, 4), 1, {})
+    assert total.integers is not None
 
 
 def test_a_run_that_is_refused_leaves_the_round_of_another_run_as_it_is(nodes: MaskedNodes) -> None:
@@ -279,7 +338,7 @@ def test_a_request_without_masks_is_refused_by_a_node_with_noise_in_shares(nodes
     [reply] = nodes.grid().send_and_receive([request_to(1, "train", "0/0", *training.parts())])
     assert reply.has_error()
     assert f"messages: {KINDS['messages']}" in reply.error.reason
-    assert not (nodes.round_file(0).parents[1] / "answers.json").exists()
+    assert not account_of(nodes, 0).exists()
 
 
 def test_a_node_whose_rotation_has_another_seed_is_left_out(nodes: MaskedNodes) -> None:
@@ -295,7 +354,10 @@ REFUSED = {
     "no roster": ({"roster": None}, "needs node-key = PATH"),
     "another roster": ({"roster": "/nowhere"}, "roster /nowhere: No such file"),
     "another key": ({"node_key": "/nowhere"}, "node-key /nowhere: No such file"),
-    "two clients": ({"num_partitions": 2, "partition_id": 0}, "this node has 3 clients"),
+    "two clients": (
+        {"num_partitions": 2, "partition_id": 0},
+        "this node has 3 clients, and takes part in a secure sum by masks as one",
+    ),
 }
 
 

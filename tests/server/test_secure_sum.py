@@ -100,7 +100,7 @@ def test_the_server_sees_the_modular_sum_and_counts_alone(
     [seen] = watcher.replies
     arrays, values = parts_of(seen)
     assert list(arrays) == ["total"]
-    assert set(values) == {*KINDS, "survivors", "refused", "first"}
+    assert set(values) == {*KINDS, "survivors", "refused", "first", "reason"}
     assert (values["survivors"], values["refused"]) == (12, 0)
     # Each client's message again, from its own update and its own streams: their sum is all that passed.
     fleet, shares = played.fleet, played.fleet.plan.shares
@@ -148,6 +148,8 @@ def test_too_few_survivors_make_a_round_void_that_moves_nothing_and_stays_charge
         assert total.void == (survivors < 8)
         assert total.contributed == (0 if total.void else survivors)
         assert np.array_equal(played.federation.weights, before) == total.void
+        least = f"{survivors} survivors, fewer than min_survivors = 8"
+        assert total.void_reason == (least if total.void else None)
         if total.void:
             assert all(
                 np.array_equal(state[key], at) for key, at in played.federation.optimizer.state.items()

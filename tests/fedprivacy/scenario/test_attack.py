@@ -326,9 +326,9 @@ ONE_MISTAKE = {
         ],
     ),
     "a key of the other attack": (
-        [('seat = "server"', "rounds = 3")],
+        [('seat = "server"', "skip = 3")],
         [
-            'my.toml:27: attacks.climb.rounds: has no effect with kind = "active-gradient-ascent". '
+            'my.toml:27: attacks.climb.skip: has no effect with kind = "active-gradient-ascent". '
             'Remove it, or set kind = "passive".'
         ],
     ),

@@ -254,6 +254,12 @@ def test_a_mistake_is_told_with_its_line_and_what_to_do(name: str) -> None:
     assert all(line.startswith("mine.toml") for line in message.splitlines())
 
 
+@pytest.mark.parametrize("key", ["privacy.trust=distributed", "compare.trusts=['local', 'distributed']"])
+def test_noise_in_shares_is_refused_with_the_models_that_answers_have(key: str) -> None:
+    text = mistakes(text_of(), key)
+    assert 'only training has noise in shares for a secure sum. Use "local", where clients add their' in text
+
+
 def test_all_mistakes_are_told_at_once() -> None:
     text = text_of(
         data='name = "bits"\nclients = 100', query='kind = "mean"\nlow = 2.0\nhigh = 1.0', privacy="trust = 3"

@@ -88,7 +88,9 @@ class Round:
         self, messages: Mapping[int, DeliveredShares], inputs: Mapping[int, Integers], alive: Collection[int]
     ) -> Survivors:
         for client in alive:
-            self.inputs[client] = self.clients[client].mask(messages[client], inputs[client])
+            self.inputs[client] = self.clients[client].mask(
+                messages[client], lambda client=client: inputs[client]
+            )
             self.server.add_input(self.inputs[client])
         return self.server.survivors()
 

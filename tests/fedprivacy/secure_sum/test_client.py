@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from phases import Round, flipped, node_key, random_inputs, roster_of
 
 from clients.error_filter import kinds_only
@@ -38,6 +39,11 @@ def refuses(step: Callable[[], object], text: str) -> None:
     with pytest.raises(Refusal, match=text) as caught:
         step()
     assert caught.value.kind == "secure-sum"
+
+
+def no_training() -> NDArray[np.int64]:
+    """The integers of a client that must not train: its round cannot be opened."""
+    pytest.fail("the shares are checked before the client trains")
 
 
 def key_list(run: Round) -> KeyList:
@@ -88,8 +94,8 @@ def test_each_step_happens_once_and_in_order() -> None:
     run = new_round()
     shares = delivered(run)[0]
     integers = random_inputs(PARAMETERS, [0])[0]
-    run.clients[0].mask(shares, integers)
-    refuses(lambda: run.clients[0].mask(shares, integers), "taken before")
+    run.clients[0].mask(shares, lambda: integers)
+    refuses(lambda: run.clients[0].mask(shares, lambda: integers), "taken before")
 
     run = new_round()
     listed = survivors(run)
@@ -265,18 +271,14 @@ def test_shares_that_are_wrong_are_refused() -> None:
     for change, text in cases:
         run = new_round()
         message = change(delivered(run))
-        integers = random_inputs(PARAMETERS, [0])[0]
-        refuses(
-            lambda client=run.clients[0], message=message, values=integers: client.mask(message, values), text
-        )
+        refuses(lambda client=run.clients[0], message=message: client.mask(message, no_training), text)
 
 
 def test_shares_that_a_client_sealed_itself_are_refused_when_they_come_back() -> None:
     run = new_round()
     message = delivered(run)[0]
     returned = replace(message, sealed={**message.sealed, 1: run.sealed[0].sealed[1]})
-    integers = random_inputs(PARAMETERS, [0])[0]
-    refuses(lambda: run.clients[0].mask(returned, integers), "client 1 are not for this client and round")
+    refuses(lambda: run.clients[0].mask(returned, no_training), "client 1 are not for this client and round")
 
 
 @pytest.mark.parametrize("bit", [0, 100, 500])
@@ -285,8 +287,7 @@ def test_a_flipped_bit_of_sealed_shares_is_refused(bit: int) -> None:
     message = delivered(run)[0]
     sealed = {**message.sealed, 3: flipped(message.sealed[3], bit)}
     changed = replace(message, sealed=sealed)
-    integers = random_inputs(PARAMETERS, [0])[0]
-    refuses(lambda: run.clients[0].mask(changed, integers), "client 3 are not for this client and round")
+    refuses(lambda: run.clients[0].mask(changed, no_training), "client 3 are not for this client and round")
 
 
 @pytest.mark.parametrize(
@@ -305,7 +306,7 @@ def test_integers_out_of_range_are_refused(integers: np.ndarray, text: str) -> N
     run = new_round()
     message = delivered(run)[0]
     with pytest.raises(InputError, match=text):
-        run.clients[0].mask(message, integers)
+        run.clients[0].mask(message, lambda: integers)
 
 
 @pytest.mark.parametrize(
@@ -392,9 +393,9 @@ def test_a_server_that_shows_different_senders_of_shares_gets_no_share() -> None
     shares = delivered(run)
     inputs = random_inputs(PARAMETERS, range(5))
     fewer = {sender: shares[0].sealed[sender] for sender in (1, 2, 3)}
-    run.clients[0].mask(replace(shares[0], sealed=fewer), inputs[0])
+    run.clients[0].mask(replace(shares[0], sealed=fewer), lambda: inputs[0])
     for client in (1, 2, 3):
-        run.clients[client].mask(shares[client], inputs[client])
+        run.clients[client].mask(shares[client], lambda client=client: inputs[client])
     listed = Survivors(ROUND, (0, 1, 2, 3))
     signed = {client: run.clients[client].sign(listed).signature for client in range(4)}
     refuses(lambda: run.clients[1].open(SignatureList(ROUND, signed)), "client 0 did not sign")
@@ -408,8 +409,7 @@ def test_a_server_that_shows_different_keys_gets_no_input() -> None:
         for client in range(4)
     }
     received = DeliveredShares(ROUND, {sender: shares[sender].sealed[0] for sender in (1, 2, 3)})
-    integers = random_inputs(PARAMETERS, [0])[0]
-    refuses(lambda: run.clients[0].mask(received, integers), "not for this client and round")
+    refuses(lambda: run.clients[0].mask(received, no_training), "not for this client and round")
 
 
 def test_exactly_one_share_of_each_peer_is_opened_and_once() -> None:

@@ -162,7 +162,7 @@ def test_shares_and_inputs_that_do_not_fit_are_rejected() -> None:
     for client in range(4):
         run.server.add_shares(shares[client])
     delivered = run.server.deliveries()
-    masked = run.clients[0].mask(delivered[0], random_inputs(FOUR, [0])[0])
+    masked = run.clients[0].mask(delivered[0], lambda: random_inputs(FOUR, [0])[0])
     with pytest.raises(RejectedMessage, match="13 bytes, not 14"):
         run.server.add_input(replace(masked, packed=masked.packed[1:]))
     run.server.add_input(masked)
@@ -174,7 +174,7 @@ def test_a_late_input_is_in_no_sum() -> None:
     run = Round(FOUR, range(4))
     inputs = random_inputs(FOUR, range(4))
     delivered = run.share(run.advertise(range(4)), range(4))
-    late = run.clients[3].mask(delivered[3], inputs[3])
+    late = run.clients[3].mask(delivered[3], lambda: inputs[3])
     message = run.mask(delivered, inputs, range(3))
     with pytest.raises(RejectedMessage, match="another phase"):
         run.server.add_input(late)

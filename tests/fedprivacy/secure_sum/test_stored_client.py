@@ -77,8 +77,8 @@ class Node:
         reply = self._answer(Phase.SHARES, encoded(message), lambda client: client.share(message))
         return decoded(SealedShares, reply)
 
-    def mask(self, message: DeliveredShares, integers: Integers = INPUT) -> MaskedInput:
-        reply = self._answer(Phase.INPUTS, encoded(message), lambda client: client.mask(message, integers))
+    def mask(self, message: DeliveredShares, compute: Callable[[], Integers] = lambda: INPUT) -> MaskedInput:
+        reply = self._answer(Phase.INPUTS, encoded(message), lambda client: client.mask(message, compute))
         return decoded(MaskedInput, reply)
 
     def sign(self, message: Survivors) -> SurvivorSignature:
@@ -183,7 +183,7 @@ def test_equal_requests_get_equal_replies_and_no_second_step(node: Node) -> None
     inputs = random_inputs(PARAMETERS, range(5))
     survivors = run.mask(shares, inputs, range(5))
     # The integers of the second call are others: a step that ran again would show two masks of one key.
-    assert node.mask(shares[0], inputs[1]) == run.inputs[0]
+    assert node.mask(shares[0], lambda: inputs[1]) == run.inputs[0]
     signatures = run.sign(survivors, range(5))
     assert node.sign(survivors).signature == run.server._signatures[0]
     run.open(signatures, range(5))
@@ -254,13 +254,13 @@ def test_a_process_that_is_killed_before_its_reply_leaves_that_reply(node: Node)
     shares, inputs = shares_of(run), random_inputs(PARAMETERS, range(5))
 
     def masked() -> None:
-        node.mask(shares, inputs[0])
+        node.mask(shares, lambda: inputs[0])
         os._exit(9)
 
     killed = in_process(masked)
     killed.join(10)
     assert killed.exitcode == 9
-    reply = node.mask(shares, inputs[1])
+    reply = node.mask(shares, lambda: inputs[1])
     run.server.add_input(reply)
     stored = StoredClient(node.home, 0, node.lock)._read()
     assert stored is not None

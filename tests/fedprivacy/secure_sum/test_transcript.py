@@ -68,7 +68,7 @@ def residuals(values: tuple[int, int, int]) -> Residuals:
     deliveries = run.share(run.advertise(range(5)), range(5))
     colluder = run.clients[3]._masking
     listed = run.mask(deliveries, inputs, range(4))
-    late = run.clients[4].mask(deliveries[4], inputs[4])
+    late = run.clients[4].mask(deliveries[4], lambda: inputs[4])
     total = run.open(run.sign(listed, range(4)), range(4))
 
     view = view_of("a run, round 1", PARAMETERS, run.keys)
@@ -208,7 +208,7 @@ def test_no_public_value_opens_shares_or_a_late_input(public_seed: bool) -> None
     inputs = {client: np.full(SMALL.dimension, 2) for client in range(5)}
     pair = run.clients[4]._masking  # opened, since client 4 is too late
     listed = run.mask(deliveries, inputs, range(4))
-    late = unpack(run.clients[4].mask(deliveries[4], inputs[4]).packed, SMALL.dimension, SMALL.bits)
+    late = unpack(run.clients[4].mask(deliveries[4], lambda: inputs[4]).packed, SMALL.dimension, SMALL.bits)
     run.open(run.sign(listed, range(4)), range(4))
     view = view_of("a run, round 1", SMALL, run.keys)
     for peer in range(4):
