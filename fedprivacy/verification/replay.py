@@ -181,6 +181,7 @@ def _without(attack: Mapping[str, Any], key: str, where: str) -> Without | None:
     return Without(
         rate,
         {name: Figure(each.value, each.low, each.high, each.covers or "") for name, each in figures.items()},
+        sum(run["trials"] for run in attack["runs"]),
     )
 
 
