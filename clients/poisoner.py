@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from clients.adversary import forged
 from clients.chunk_training import ChunkTrainer
 from clients.fleet import Fleet
-from fedprivacy.attacks.poisoning.poisoned_records import Goal
+from fedprivacy.attacks.poisoned_records import Goal
 from fedprivacy.messages.protocol import TrainRequest, parts_of
 from fedprivacy.population.partition import Partition
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fedprivacy.attacks.attribute_inference import AttributeInference
 from fedprivacy.attacks.poisoning.attack import ModelPoisoning
 from fedprivacy.attacks.property_inference import PropertyInference
+from fedprivacy.attacks.reconstruction.attack import RecordReconstruction
 from fedprivacy.attacks.trials import TrialKind
 
-REGISTRY: Mapping[str, TrialKind[Any]] = {"property": PropertyInference(), "poisoning": ModelPoisoning()}
+REGISTRY: Mapping[str, TrialKind[Any]] = {
+    "property": PropertyInference(),
+    "attribute": AttributeInference(),
+    "reconstruction": RecordReconstruction(),
+    "poisoning": ModelPoisoning(),
+}

@@ -13,9 +13,10 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from fedprivacy.attacks.intervals import CONFIDENCE, TARGETS, Figure, proportion_high, proportion_low
-from fedprivacy.attacks.poisoning.poisoned_records import Poison
+from fedprivacy.attacks.poisoned_records import Poison
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import TrialAttack
@@ -33,6 +34,32 @@ Settings = TypeVar("Settings", bound=TrialAttack, contravariant=True)
 
 
 @dataclass(frozen=True)
+class RebuiltPicture:
+    """An original beside what an attacker made of it, and the wrong picture that is nearest to it.
+
+    Each is a row of hexadecimal digits, of which a channel of a pixel has one: training data, which only the
+    operator may see unless they are public.
+
+    Args:
+        side: The pixels of a side.
+        channels: 1 or 3, the channels of a pixel being neighbours.
+        original: The record.
+        rebuilt: The nearest picture of the attacker.
+        wrong: The nearest other candidate.
+        psnr: Of the rebuilt picture, in dB.
+        wrong_psnr: Of the wrong one, in dB.
+    """
+
+    side: int
+    channels: int
+    original: str
+    rebuilt: str
+    wrong: str
+    psnr: float
+    wrong_psnr: float
+
+
+@dataclass(frozen=True)
 class Outcome:
     """The outcome of an attack's trials on one run.
 
@@ -40,6 +67,8 @@ class Outcome:
         successes: The number of trials in which the attacker succeeded.
         trials: The number of trials.
         figures: Further figures by name, such as "AUC"; values lie between -1 and 1.
+        numbers: Further numbers by name and unit, such as "PSNR, dB".
+        pictures: Some originals beside what the attacker made of them; empty where there are none.
         accuracy: The attacked model's accuracy on held-out records.
         seconds: The duration.
         without: The outcome of the same trials without the attack, where the kind runs them.
@@ -48,6 +77,8 @@ class Outcome:
     successes: int
     trials: int
     figures: dict[str, Figure] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
+    pictures: tuple[RebuiltPicture, ...] = ()
     accuracy: float | None = None
     seconds: float = 0.0
     without: Outcome | None = None
@@ -115,11 +146,19 @@ class Victim(Protocol):
 
     @property
     def size(self) -> int:
-        """The number of the victim's records, which is public."""
+        """The number of the victim's records, which is public; a world may have fewer."""
 
     @property
     def classes(self) -> int:
         """The number of classes."""
+
+    @property
+    def count(self) -> int:
+        """The number of all records of the data."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features; empty where they have none."""
 
     def pools(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The records that worlds are drawn from, and the attacker's own, which are no client's.
@@ -127,6 +166,27 @@ class Victim(Protocol):
         Returns:
             Two disjoint sets of record numbers. Both were dealt at random from the same data.
         """
+
+    @property
+    def module(self) -> nn.Module:
+        """The model; its own weights are not those of a round."""
+
+    @property
+    def local_steps(self) -> tuple[int, float]:
+        """The number of steps of a client that trains on all its records at once, and their learning rate."""
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether observations have noise that `answers` cannot leave out."""
+
+    def records(self, numbers: NDArray[np.int64]) -> Records:
+        """The records of these numbers, and their labels."""
+
+    def with_records(self, x: NDArray[np.float32], y: NDArray[np.int64]) -> Victim:
+        """The same victim in data with further records, which are numbered after all others."""
+
+    def sending(self, weights: NDArray[np.float32]) -> Victim:
+        """The same victim, which a malicious server sends this model in each observed round."""
 
     def groups(self, column: str | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         """The group of each record of the data by a column, or by label, and the groups' names.

@@ -22,7 +22,14 @@ class ReplayDocument(Document):
     KIND = "replay"
     OPERATOR_ONLY = (
         *("attacks[].model_accuracy.train", "arms[].accuracy.train", "arms[].accuracies.train"),
-        *("attacks[].seconds", "trials[].seconds", "exposures", "performance.seconds", "error"),
+        *(
+            "attacks[].seconds",
+            "trials[].seconds",
+            "trials[].pictures",
+            "exposures",
+            "performance.seconds",
+            "error",
+        ),
         *SEEDS,
     )
 

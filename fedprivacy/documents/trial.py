@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fedprivacy.documents.attack import Index, Level, Measure, ModelAccuracy, Repeated, level_of
 from fedprivacy.documents.roc import Rate
@@ -21,6 +21,9 @@ class TrialCounts(Fields):
     without: Annotated[int | None, Field(ge=0, le=10**9)] = None
 
 
+Digits = Annotated[str, Field(pattern="^[0-9a-f]+$", max_length=3 * 512**2)]
+Decibels = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
+Finite = Annotated[float, Field(gt=-1e9, lt=1e9, allow_inf_nan=False)]
 Runs = Annotated[list[TrialCounts], Field(min_length=1, max_length=10_000)]
 
 
@@ -39,6 +42,25 @@ class Unattacked(Part):
 
     success: Annotated[Measure, CHECKED]
     figures: Annotated[dict[str, Measure], CHECKED] = Field(default_factory=dict)
+
+
+class Rebuilt(Part):
+    """A record beside what an attacker made of it; a hexadecimal digit for each channel of a pixel."""
+
+    side: Annotated[int, Field(ge=1, le=512)]
+    channels: Literal[1, 3]
+    original: Digits
+    rebuilt: Digits
+    wrong: Digits
+    psnr: Decibels
+    wrong_psnr: Decibels
+
+    @model_validator(mode="after")
+    def _are_whole(self) -> Rebuilt:
+        pixels = self.side**2 * self.channels
+        if {len(self.original), len(self.rebuilt), len(self.wrong)} != {pixels}:
+            raise ValueError(f"a picture must have {pixels} digits")
+        return self
 
 
 class TrialResult(Part):
@@ -67,6 +89,9 @@ class TrialResult(Part):
     bound: Annotated[TrialBound, Checked(dict[str, Any])] = TrialBound()
     figures: dict[str, Measure] = Field(default_factory=dict)
     model_accuracy: ModelAccuracy = ModelAccuracy()
+    numbers: dict[str, Finite] = Field(default_factory=dict)
+    pictures: tuple[Rebuilt, ...] = Field((), max_length=100)  # the operator's
+    public_pictures: tuple[Rebuilt, ...] = Field((), max_length=100)  # of records that are public
     seconds: Raw = None
 
     @property

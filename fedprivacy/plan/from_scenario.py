@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ from fedprivacy.mechanisms.local import LOCAL, local_class
 from fedprivacy.mechanisms.noise_shares import NoiseShares, likely_survivors
 from fedprivacy.mechanisms.pure import PureMechanism
 from fedprivacy.mechanisms.registry import GAUSSIAN_VARIANTS, family, mechanism_class, name_in_scenarios
-from fedprivacy.models.by_name import flat_weights
 from fedprivacy.plan.mechanism_search import Candidate, best, calibrated, described
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
@@ -43,7 +42,9 @@ from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, S
 from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.privacy import CentralPrivacy, DistributedPrivacy
 from fedprivacy.scenario.sections import AdamServer, MomentumServer, Privacy, Server
-from fedprivacy.training.model_spec import ModelSpec, model_spec
+
+if TYPE_CHECKING:  # a stored plan is checked without torch, which takes seconds to import
+    from fedprivacy.training.model_spec import ModelSpec
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,9 @@ def batches_of(scenario: Scenario) -> Batches:
 
 def dimension_of(scenario: Scenario, model: ModelSpec | None = None) -> int:
     """The number of coordinates of an update: the model's parameters."""
+    from fedprivacy.models.by_name import flat_weights
+    from fedprivacy.training.model_spec import model_spec
+
     if model is None:
         people = _people(scenario)
         model = model_spec(scenario.model, people.features, people.dataset.classes)

@@ -38,6 +38,7 @@ def run_streams(scenario: Scenario, people: Population, code: str = "") -> Strea
     settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
     # The digest identifies the data, independently of their path.
     settings["data"].pop("test" if isinstance(scenario.data, OnNodes) else "path", None)
+    settings["data"].pop("public", None)  # which decides about the page alone
     if code:
         settings["code"] = code
     # Keys that were added later do not change the noise at their defaults, so older runs can be repeated.

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ from fedprivacy.io import bounded_json
 from fedprivacy.io.document_part import strict
 from fedprivacy.io.environment import peak_memory_mb, versions
 from fedprivacy.io.validation import check
-from fedprivacy.models.by_name import Evaluation
 from fedprivacy.plan.mechanism_search import Candidate
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.bias import dropout_note, estimate, unanswered_note, void_note
@@ -34,6 +33,9 @@ from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.sections import least_answers
 from fedprivacy.training import early_stopping
+
+if TYPE_CHECKING:  # a stored run is checked without torch
+    from fedprivacy.models.by_name import Evaluation
 
 TUNING_UNSTATED = (
     "The scenario does not say how its hyperparameters were chosen. If private data was used to "

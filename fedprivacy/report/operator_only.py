@@ -11,7 +11,7 @@ from fedprivacy.documents.redaction import marked, select
 from fedprivacy.documents.secret_values import secret_paths
 from fedprivacy.messages.faults import KINDS
 from fedprivacy.report import page_end, words
-from fedprivacy.report.attacks import arms, exposed
+from fedprivacy.report.attacks import arms, exposed, rebuilt
 from fedprivacy.report.blocks import Block, Code, Details, Facts, Items, Section, Table, Text
 
 FIELDS = {
@@ -63,7 +63,7 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
         values = select(document, path)
         if not values or path == "command":
             continue
-        if path == exposed.FIELD or path.startswith(f"{arms.FIELD}[]."):
+        if path in (exposed.FIELD, rebuilt.FIELD) or path.startswith(f"{arms.FIELD}[]."):
             continue  # which has tables of its own
         if path == "estimate":
             text = values[0].get("words") if isinstance(values[0], Mapping) else values[0]
@@ -75,7 +75,11 @@ def operator_section(document: Mapping[str, Any]) -> Section | None:
         else:
             singles.append((FIELDS.get(path, f"{label(field)} ({path})"), page_end.plain(values[0])))
     command = str(document.get("command") or "")
-    details = [*arms.training(document), *exposed.blocks(document)]
+    details = [
+        *arms.training(document),
+        *exposed.blocks(document),
+        *rebuilt.operator_blocks(document),
+    ]
     if not singles and not series and not elsewhere and not command and not details:
         return None
     blocks: list[Block | Details] = [Text(words.OPERATOR_CAUTION, "caution")]

@@ -131,6 +131,11 @@ class _Data(Section):
         description="The standard deviations at which a scaled value is cut, such as 3.0.",
         examples=[3.0],
     )
+    public: bool = Field(
+        False,
+        description="Whether everybody may see the records: pictures that an attack rebuilds are then on the "
+        "public page too, and else on the operator's alone.",
+    )
     seed: int = Field(0, ge=0, le=MAX_SEED, description="The seed of the partition, such as 0.")
 
     def count(self, records: int, users: int | None = None) -> int:

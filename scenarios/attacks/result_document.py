@@ -113,8 +113,18 @@ def _in_trials(
         ],
         figures={key: _mean_of([run.figures[key] for run in runs]) for key in runs[0].figures},
         **({"model_accuracy": ModelAccuracy.new(before=float(np.mean(accuracies)))} if accuracies else {}),
+        numbers={key: float(np.mean([run.numbers[key] for run in runs])) for key in runs[0].numbers},
+        **_pictures(variant, runs[0]),
         seconds=round(sum(run.seconds for run in runs), 3),
     ).to_json()
+
+
+def _pictures(variant: AttackScenario, run: Outcome) -> dict[str, Any]:
+    """The pictures of one run: training data, and the operator's unless the records are public."""
+    if not run.pictures:
+        return {}
+    public = getattr(variant.data, "public", False)
+    return {"public_pictures" if public else "pictures": [vars(picture).copy() for picture in run.pictures]}
 
 
 def _attack(

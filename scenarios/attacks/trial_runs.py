@@ -24,7 +24,7 @@ def check_trials(setup: GameSetup) -> None:
         InputError: with the attack and the reason.
     """
     for name, attack in setup.scenario.trial_attacks.items():
-        victim = AttackedClient(setup, attack.seat, (), setup.scenario.warm_up, name)
+        victim = AttackedClient(setup, attack.seat, (), setup.scenario.warm_up, name, attack.in_sum)
         try:
             REGISTRY[attack.kind].check(attack, victim)
         except InputError as error:
@@ -65,6 +65,8 @@ def attack_in_trials(
     def resume(trial: int, mods: tuple[Mod, ...]) -> Stage:
         return setup.resume(f"{branch.key}/{trial}", tensors, spent, mods=mods, trial=trial)
 
-    victim = AttackedClient(setup, attack.seat, tuple(models), first, branch.key, resume, attack.rounds)
+    victim = AttackedClient(
+        setup, attack.seat, tuple(models), first, branch.key, attack.in_sum, resume, attack.rounds
+    )
     outcome = REGISTRY[attack.kind].run(attack, victim)
     return {name: replace(outcome, accuracy=accuracy, seconds=time.perf_counter() - began)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,10 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from flwr.clientapp.typing import Mod
 from numpy.typing import NDArray
+from torch import nn
 
 from clients.chunk_training import ChunkTrainer, client_chunks
 from clients.poisoner import Poisoner, poisoned_fleet
-from fedprivacy.attacks.poisoning.poisoned_records import Poison
+from fedprivacy.attacks.poisoned_records import Poison
 from fedprivacy.attacks.trials import Records, Rows
 from fedprivacy.data.groups import grouping
 from fedprivacy.data.record_columns import feature
@@ -43,6 +45,7 @@ class AttackedClient:
         models: The model that clients are sent in each observed round, each of shape (parameters,).
         first: The number of the first observed round.
         key: The identity of the attack, which keys its noise.
+        in_sum: Whether the server sees the sum of all clients alone, and knows no other client's answer.
         resume: Resumes the run at the first observed round for a repetition, by its number, with Flower mods
             around the clients; None before anything is trained.
         rounds: The number of observed rounds.
@@ -53,6 +56,7 @@ class AttackedClient:
     models: Models
     first: int
     key: str
+    in_sum: bool = False
     resume: Callable[[int, tuple[Mod, ...]], Stage] | None = None
     rounds: int = 0
 
@@ -71,12 +75,61 @@ class AttackedClient:
         """The number of classes."""
         return self.setup.game.people.dataset.classes
 
+    @property
+    def count(self) -> int:
+        """The number of all records."""
+        return len(self.setup.game.people.dataset.y)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self.setup.game.people.dataset.feature_names
+
     def pools(self) -> tuple[Ids, Ids]:
         """The victim's records with half of the public ones, and the other half."""
         partition, victim = self.setup.game.people.partition, self.setup.game.victim
         public = self.stream("trials/pools").permutation(partition.public)
         half = len(public) // 2
         return np.concatenate([partition.records(victim), public[:half]]), public[half:]
+
+    @property
+    def module(self) -> nn.Module:
+        """The model."""
+        return self.setup.fleet.module
+
+    @property
+    def local_steps(self) -> tuple[int, float]:
+        """The steps of a client that trains on all its records at once, and their learning rate."""
+        training = self.setup.fleet.training
+        return training.batches.steps_in(self.size), training.learning_rate
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether observations have noise that `answers` cannot leave out."""
+        plan = self.setup.fleet.plan
+        noise = plan.randomiser if self.seat == "server" else plan.central_noise
+        return noise is not None and not isinstance(noise, Gaussian)
+
+    def records(self, numbers: Ids) -> Records:
+        """The records of these numbers, and their labels."""
+        fleet = self.setup.fleet
+        return fleet.x[numbers].cpu().numpy(), fleet.y[numbers].cpu().numpy()
+
+    def with_records(self, x: NDArray[np.float32], y: NDArray[np.int64]) -> AttackedClient:
+        """The same victim in data with further records."""
+        setup, people = copy.copy(self.setup), self.setup.game.people
+        data = replace(
+            people.dataset,
+            x=np.concatenate([people.dataset.x, x]),
+            y=np.concatenate([people.dataset.y, y]),
+        )
+        larger = replace(people, dataset=data)
+        setup.game, setup.fleet = replace(setup.game, people=larger), replace(setup.fleet, people=larger)
+        return replace(self, setup=setup)
+
+    def sending(self, weights: NDArray[np.float32]) -> AttackedClient:
+        """The same victim, sent this model in each observed round."""
+        return replace(self, models=(weights,) * len(self.models))
 
     def groups(self, column: str | None) -> tuple[Ids, tuple[str, ...]]:
         """The group of each record, and the names of the groups.
@@ -103,6 +156,23 @@ class AttackedClient:
 
     def answers(self, worlds: Sequence[Ids], key: str, *, noisy: bool = True) -> Rows:
         """What the seat observes of the victim in each world, summed over the observed rounds."""
+        rows = self._answers(worlds, key, noisy=noisy)
+        return rows + self._of_others(len(worlds), key) if self.in_sum else rows
+
+    def _of_others(self, count: int, key: str) -> Rows:
+        """The sum of all other clients' answers, each time with fresh noise, shape (count, parameters)."""
+        partition, victim = self.setup.game.people.partition, self.setup.game.victim
+        worlds = [partition.records(client) for client in range(partition.clients) if client != victim]
+        total = self._answers(worlds, f"{key}/others", noisy=False).sum(axis=0)
+        mechanism = self.setup.fleet.plan.randomiser
+        if not isinstance(mechanism, Gaussian):
+            return np.broadcast_to(total, (count, len(total)))
+        stream = self.setup.fleet.streams.noise(f"attacks/{self.key}/{key}/others")
+        shares = len(worlds) * len(self.models)
+        noise = [mechanism.draw(len(total), stream, shares=shares) for _ in range(count)]
+        return total + self.setup.scale * np.array(noise)
+
+    def _answers(self, worlds: Sequence[Ids], key: str, *, noisy: bool) -> Rows:
         setup, count = self.setup, len(worlds)
         people = setup.game.people
         offsets = np.cumsum([0, *map(len, worlds)])
@@ -111,7 +181,7 @@ class AttackedClient:
         fleet = replace(
             setup.fleet,
             people=replace(people, partition=dealt),
-            sizes=np.full(count, self.size, np.int64),
+            sizes=dealt.sizes,
             streams=streams,
             by_records=False,
             dropout=0.0,

@@ -13,6 +13,7 @@ import typer
 
 from fedprivacy.io.waiting import waiting
 from scenarios.cli.options import (
+    RUN_VALUE,
     RUNS,
     Again,
     AllowCode,
@@ -24,7 +25,6 @@ from scenarios.cli.options import (
     Verbose,
     complete,
     complete_attack,
-    complete_run,
 )
 from scenarios.cli.output import Json, Operator, check_operator, print_result, show_result
 
@@ -100,7 +100,8 @@ def replay(
 
 def risk(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="The directory of a replay.", autocompletion=complete_run)
+        Path,
+        typer.Argument(metavar="RUN", help="The directory or name of a replay.", **RUN_VALUE),
     ],
     most: Annotated[int, typer.Option(min=1, help="How many records, at most.")] = 20,
     attack: Annotated[str | None, typer.Option(metavar="NAME", help="By this attack.")] = None,

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from fedprivacy.io.escape import on_one_line
-from scenarios.cli.options import RUNS, Out, complete, complete_run
+from scenarios.cli.options import RUN_VALUE, RUNS, Out, complete
 from scenarios.cli.output import Json, Operator, print_answer
 
 
@@ -110,7 +110,7 @@ def report(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN...", help="Directories of runs or comparisons.", autocompletion=complete_run
+            metavar="RUN...", help="Directories of runs or comparisons, or their names in runs.", **RUN_VALUE
         ),
     ],
     figures: Annotated[

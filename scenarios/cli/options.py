@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+RUNS = Path("runs")
+
 
 def complete(incomplete: str) -> list[str]:
     """Completes a word to ready scenarios and files, for the shell."""
@@ -36,11 +38,19 @@ def complete_run(incomplete: str) -> list[str]:
     return completion.runs(incomplete)
 
 
+def run_path(text: str) -> Path:
+    """Parses a RUN: a path, or the name of a run directory in `runs`."""
+    from scenarios.stored.run_names import run_directory
+
+    return run_directory(text, RUNS)
+
+
 def _typed_scenario(ctx: typer.Context) -> str | None:
     # click leaves arguments unparsed while the value of an option is missing.
     return ctx.params.get("scenario") or next(iter(ctx.args), None)
 
 
+RUN_VALUE: Any = {"parser": run_path, "autocompletion": complete_run}
 _SOURCE: Any = {"metavar": "SCENARIO", "help": "A scenario file, or the name of a ready one."}
 Source = Annotated[str, typer.Argument(**_SOURCE, autocompletion=complete)]
 OptionalSource = Annotated[str | None, typer.Argument(**_SOURCE, autocompletion=complete)]
@@ -75,7 +85,6 @@ Again = Annotated[
         autocompletion=complete_run,
     ),
 ]
-RUNS = Path("runs")
 Track = Annotated[
     str | None,
     typer.Option(

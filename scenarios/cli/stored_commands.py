@@ -15,11 +15,13 @@ import typer
 from fedprivacy.documents.redaction import redact
 from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.waiting import waiting
-from scenarios.cli.options import RUNS, Verbose, complete_run
+from scenarios.cli.options import RUN_VALUE, RUNS, Verbose
 from scenarios.cli.output import Json, Operator, check_operator, print_answer, print_result, show_result
 
 CHECKING = "checking that its guarantees follow from its record"
-Stored = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=complete_run)]
+Stored = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run directory, or its name in runs.", **RUN_VALUE)
+]
 Folder = Annotated[
     Path | None,
     typer.Argument(metavar="FOLDER", help="The folder of run directories.", show_default="runs"),
@@ -93,7 +95,7 @@ def show(run: Stored, verbose: Verbose = False, json_: Json = False, operator: O
 
 def diff(
     first: Stored,
-    second: Annotated[Path, typer.Argument(metavar="RUN", help="Another.", autocompletion=complete_run)],
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="Another.", **RUN_VALUE)],
     verbose: Verbose = False,
     json_: Json = False,
     operator: Operator = False,
@@ -124,7 +126,8 @@ def tag(
 
 def rm(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Run directories.", autocompletion=complete_run)
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Run directories, or their names in runs.", **RUN_VALUE),
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:

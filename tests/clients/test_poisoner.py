@@ -9,7 +9,7 @@ import pytest
 
 from clients.chunk_training import ChunkTrainer
 from clients.poisoner import Poisoner, poisoned_fleet
-from fedprivacy.attacks.poisoning.poisoned_records import LabelFlip
+from fedprivacy.attacks.poisoned_records import LabelFlip
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum
 from fedprivacy.messages.protocol import TrainRequest, parts_of
 

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.attacks.intervals import CONFIDENCE, Figure, mean_high, mean_low
-from fedprivacy.attacks.poisoning.certificate import certificate
-from fedprivacy.attacks.poisoning.poisoned_records import (
+from fedprivacy.attacks.poisoned_records import (
     Backdoor,
     Goal,
     LabelFlip,
@@ -23,6 +22,7 @@ from fedprivacy.attacks.poisoning.poisoned_records import (
     Trigger,
     check_pixels,
 )
+from fedprivacy.attacks.poisoning.certificate import certificate
 from fedprivacy.attacks.trials import Ceiling, Outcome, Victim, Without
 from fedprivacy.errors import InputError
 from fedprivacy.records.seed_statistics import interval

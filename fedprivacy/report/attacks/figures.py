@@ -16,7 +16,9 @@ KINDS = {
     "active-gradient-ascent": "gradient ascent",
     "released": "released model",
     "property": "property inference",
+    "attribute": "attribute inference",
     "poisoning": "poisoning",
+    "reconstruction": "reconstruction",
 }
 SEATS = {"server": "the server", "participant": "a participant", "outsider": "an outsider"}
 COVERED = {

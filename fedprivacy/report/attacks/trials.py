@@ -6,7 +6,7 @@ from fedprivacy.documents.attack import Level, Measure
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.documents.trial import TrialResult
 from fedprivacy.report import svg, words
-from fedprivacy.report.attacks import figures, levels
+from fedprivacy.report.attacks import figures, levels, rebuilt
 from fedprivacy.report.blocks import Block, Details, Entry, Finding, Picture, Section, Table, Value
 from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series
 from fedprivacy.report.charts.looks import Look
@@ -29,7 +29,11 @@ def sections(document: ReplayDocument) -> list[Section]:
     blocks: list[Block | Details] = [table(document)]
     if document.attacks:
         blocks.insert(0, picture(document))
-    return [Section("trials", HEADING, blocks)]
+    pictures = rebuilt.public_blocks(document.trials)
+    return [
+        *([Section("rebuilt", rebuilt.HEADING, pictures, folded=False)] if pictures else []),
+        Section("trials", HEADING, blocks),
+    ]
 
 
 def picture(document: ReplayDocument) -> Picture:
@@ -62,6 +66,7 @@ def picture(document: ReplayDocument) -> Picture:
 def table(document: ReplayDocument) -> Table:
     """A row for each attack: its rate of success, chance, bound, and further figures."""
     names = list(dict.fromkeys(name for trial in document.trials for name in trial.figures))
+    numbers = list(dict.fromkeys(name for trial in document.trials for name in trial.numbers))
     rows = [
         (
             Entry(label(document, trial), f"{_described(trial)}: {trial.means}"),
@@ -69,11 +74,13 @@ def table(document: ReplayDocument) -> Table:
             figures.percent(trial.chance),
             figures.at_most(trial.bound.success, rate=True),
             *(_further(trial, name) for name in names),
+            *(f"{trial.numbers[name]:.1f}" if name in trial.numbers else "—" for name in numbers),
             words.counted(sum(run["trials"] for run in trial.runs), "trial"),
         )
         for trial in document.trials
     ]
-    head = ("Attack", "Success", words.capital(baseline(document)), "Allowed", *names, "Trials")
+    further = map(words.capital, [*names, *numbers])
+    head = ("Attack", "Success", words.capital(baseline(document)), "Allowed", *further, "Trials")
     caption = f"Below each figure its 95 % interval. {levels.terms(document)}".strip()
     return Table(caption, head, rows, stacked=True)
 

@@ -1,7 +1,8 @@
 """Charts as values: a `Chart` lays itself out, wide and narrow, and derives its words and tables.
 
 A module describes its chart (series, axes, reference lines, bands); nothing outside this folder places
-anything by pixels. Kinds of panel: `Lines` (with intervals), `Dots`, `Histogram`, `Roc` and `Surface`.
+anything by pixels. Kinds of panel: `Lines` (with intervals), `Dots`, `Histogram`, `Mosaic`,
+`Roc` and `Surface`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from fedprivacy.report.charts.chart import Chart
 from fedprivacy.report.charts.dots import Dots, Row
 from fedprivacy.report.charts.histogram import Bars, Histogram
 from fedprivacy.report.charts.lines import Lines
+from fedprivacy.report.charts.mosaic import Mosaic, Pixels
 from fedprivacy.report.charts.roc import Roc, roc
 from fedprivacy.report.charts.series import Band, Point, Reference, Series
 from fedprivacy.report.charts.surface import Surface, surface
@@ -24,6 +26,8 @@ __all__ = [
     "Dots",
     "Histogram",
     "Lines",
+    "Mosaic",
+    "Pixels",
     "Point",
     "Reference",
     "Roc",

@@ -1,4 +1,4 @@
-"""Rules of property inference: the group exists, and the seat sees what the attack needs."""
+"""Rules of inferring properties and attributes: column and group exist, the seat sees what it needs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from fedprivacy.errors import Finding, InputError
 from fedprivacy.io.rule_table import Check, Entry, Rule
 from fedprivacy.io.toml_text import literal, suggestion
 from fedprivacy.scenario.attack.derived_values import AttackValues
-from fedprivacy.scenario.attack.sections import Property
+from fedprivacy.scenario.attack.sections import Attribute, Property
 from fedprivacy.scenario.data import FileData
 
 
 def _group_exists(v: AttackValues) -> Iterator[Finding]:
     attack, data = v.attack, v.around.run.data
-    if not isinstance(attack, Property):
+    if not isinstance(attack, Property | Attribute):
         return
     labels: tuple[str, ...]
     if attack.column is None:
@@ -22,7 +22,9 @@ def _group_exists(v: AttackValues) -> Iterator[Finding]:
         labels = tuple(map(str, range(classes or 10)))
     elif not isinstance(data, FileData) or not data.facts.feature_names:
         what = "the records of this data set have no columns with names"
-        yield Finding(("column",), what, "Remove it: groups are labels then.", literal(attack.column))
+        remedy = "Remove it: groups are labels then." if isinstance(attack, Property) else "Use other data."
+        if attack.column:  # else the data are not here (`TrialAttack.without_data`)
+            yield Finding(("column",), what, remedy, literal(attack.column))
         return
     else:
         from fedprivacy.data.groups import grouping
@@ -40,7 +42,10 @@ def _group_exists(v: AttackValues) -> Iterator[Finding]:
             what, _, remedy = str(error).removeprefix(f"{attack.column}: ").partition(". ")
             yield Finding(("column",), what, remedy, literal(attack.column))
             return
-    if attack.value not in labels:
+    if isinstance(attack, Attribute):
+        if len(labels) < 2:
+            yield Finding(("column",), "all records have the same value", "", literal(attack.column))
+    elif attack.value not in labels:
         remedy = suggestion(attack.value, list(labels)[:30], quoted=True)
         yield Finding(("value",), "no record is in this group", remedy, literal(attack.value))
 
@@ -54,7 +59,7 @@ PROPERTY_RULES: tuple[Entry[AttackValues], ...] = (
     Rule(
         "seat",
         lambda v: (
-            v["kind"] == "property" and v["seat"] == "participant" and v.around["privacy.trust"] == "local"
+            v["trials"] is not None and v["seat"] == "participant" and v.around["privacy.trust"] == "local"
         ),
         "the server sees each client's noisy update, from which all that a participant sees is computed",
         'Set seat = "server".',
@@ -62,10 +67,24 @@ PROPERTY_RULES: tuple[Entry[AttackValues], ...] = (
     Rule(
         "seat",
         lambda v: (
-            v["kind"] == "property" and v["seat"] == "participant" and v.around["privacy.bands"] is not None
+            v["trials"] is not None and v["seat"] == "participant" and v.around["privacy.bands"] is not None
         ),
         "the noise of sums is correlated over rounds, which this attack does not model",
         'Set seat = "server", or remove privacy.bands.',
+    ),
+    Rule(
+        "column",
+        lambda v: v["kind"] == "attribute" and v.around["data.scaling"] in ("per-record", "per-image"),
+        "each value changes the scale of its whole record, and the attack changes one column",
+        'Set data.scaling to another way, such as "bounds".',
+    ),
+    Rule(
+        "knows",
+        lambda v: (
+            v["kind"] == "attribute" and v["knows"] == "others" and v.around["privacy.unit"] == "example"
+        ),
+        "compares the update with that of each candidate, and batches drawn at random have no such update",
+        'Set knows = "record", or privacy.unit = "client".',
     ),
     Check(_group_exists),
 )

@@ -9,6 +9,7 @@ from fedprivacy.io.rule_table import Check, Entry, First, Rule, beneath, broken_
 from fedprivacy.scenario.attack.derived_values import AttackValues, GameValues
 from fedprivacy.scenario.attack.poisoning_rules import POISONING_RULES
 from fedprivacy.scenario.attack.property_rules import PROPERTY_RULES
+from fedprivacy.scenario.attack.reconstruction_rules import RECONSTRUCTION_RULES
 from fedprivacy.scenario.attack.seats import ATTACK_RULES
 from fedprivacy.scenario.attack.sections import Attack, GameSettings, Passive, Released, TrialAttack
 from fedprivacy.scenario.on_nodes import ON_NODES
@@ -83,12 +84,17 @@ def _global_models_last(v: GameValues) -> Iterator[Finding]:
         )
 
 
+RULES_OF_AN_ATTACK: tuple[Entry[AttackValues], ...] = (
+    *ATTACK_RULES,
+    *PROPERTY_RULES,
+    *RECONSTRUCTION_RULES,
+    *POISONING_RULES,
+)
+
+
 def _of_attacks(v: GameValues) -> Iterator[Finding]:
     for name, attack in v.attacks.items():
-        yield from beneath(("attacks", name), broken_rules(RULES_OF_ATTACKS, AttackValues(attack, v)))
-
-
-RULES_OF_ATTACKS: tuple[Entry[AttackValues], ...] = (*ATTACK_RULES, *PROPERTY_RULES, *POISONING_RULES)
+        yield from beneath(("attacks", name), broken_rules(RULES_OF_AN_ATTACK, AttackValues(attack, v)))
 
 
 def _begins_too_late(v: GameValues) -> bool:

@@ -187,6 +187,11 @@ class TrialAttack(Section):
     rounds: int = Field(1, ge=1, le=10**4, description="How many rounds are observed, such as 1.")
 
     @property
+    def in_sum(self) -> bool:
+        """Whether the server sees the sum of all clients alone."""
+        return False
+
+    @property
     def isolating(self) -> bool:
         """Nobody is isolated: all clients answer in the observed rounds."""
         return False
@@ -225,6 +230,86 @@ class Property(TrialAttack):
     def without_data(self) -> Self:
         """The attack on the group of the first label."""
         return self.model_copy(update={"column": None, "value": "0"})
+
+
+class Attribute(TrialAttack):
+    """Infers one answer of a record of the victim whose other answers are known."""
+
+    kind: Literal["attribute"]
+    seat: Literal["server", "participant"] = Field(
+        "server",
+        description="From where: the server sees the victim's update, a participant the noisy sum of all.",
+    )
+    column: str = Field(description='The column of the unknown answer, such as "race".', examples=["race"])
+    knows: Literal["others", "record"] = Field(
+        "others",
+        description="What the attacker knows beside the record's other answers: all other records of the "
+        'victim, as in the definition of differential privacy, or "record", nothing more.',
+    )
+    batch: int | None = Field(
+        None,
+        ge=1,
+        le=10**6,
+        description="How many records the victim trains on in a trial; else as many as it has.",
+        examples=[8],
+    )
+    shadows: int = Field(
+        400, ge=20, le=10**5, description="How many victims the attacker imitates to learn from, such as 400."
+    )
+
+    def without_data(self) -> Self:
+        """The attack without its column, which only the data have."""
+        return self.model_copy(update={"column": ""})
+
+
+class Reconstruction(TrialAttack):
+    """Rebuilds a record of the victim from its update, or picks it out of a prior of candidates."""
+
+    kind: Literal["reconstruction"]
+    seat: Literal["server", "participant"] = Field(
+        "server",
+        description="From where: the server sees the victim's update, a participant the noisy sum of all.",
+    )
+    sees: Literal["updates", "sum"] = Field(
+        "updates",
+        description='What the server sees of a round: each update, or "sum", the sum of all clients alone.',
+    )
+    method: Literal["analytic", "imprint", "inverting", "informed"] = Field(
+        description="How: by the first linear layer's gradient; by bins of brightness in a malicious first "
+        "layer; by a search for pictures with the same gradient; or the likeliest of the candidates."
+    )
+    candidates: int = Field(
+        1000,
+        ge=2,
+        le=10**6,
+        description="How many records the victim's record is drawn from, all known to the attacker.",
+    )
+    batch: int | None = Field(
+        None,
+        ge=1,
+        le=10**6,
+        description="How many records the victim trains on in a trial; else as many as it has.",
+        examples=[1],
+    )
+    bins: int = Field(
+        128, ge=2, le=10**5, description='The bins of method = "imprint": the outputs of the first layer.'
+    )
+    search_steps: int = Field(
+        600, ge=1, le=10**6, description='The steps of the search of method = "inverting", such as 600.'
+    )
+    variation: float = Field(
+        0.01, ge=0, le=10**6, description='How much method = "inverting" weighs smooth pictures.'
+    )
+
+    @property
+    def in_sum(self) -> bool:
+        """Whether the server sees the sum of all clients alone."""
+        return self.sees == "sum"
+
+    @property
+    def guesses(self) -> int:
+        """The number of pictures that the attacker rebuilds in a trial."""
+        return {"imprint": self.bins, "inverting": self.batch or 1}.get(self.method, 1)
 
 
 Pixel = Annotated[tuple[int, int], Field(strict=False)]  # row, column
@@ -289,13 +374,18 @@ class Poisoning(TrialAttack):
     )
 
 
-Attack = Annotated[Passive | Ascent | Released | Property | Poisoning, Field(discriminator="kind")]
+Attack = Annotated[
+    Passive | Ascent | Released | Property | Attribute | Reconstruction | Poisoning,
+    Field(discriminator="kind"),
+]
 ATTACK = Kind(
     {
         "passive": Passive,
         "active-gradient-ascent": Ascent,
         "released": Released,
         "property": Property,
+        "attribute": Attribute,
+        "reconstruction": Reconstruction,
         "poisoning": Poisoning,
     },
     "kind",

@@ -39,6 +39,8 @@ from fedprivacy.report.charts import (
     Dots,
     Histogram,
     Lines,
+    Mosaic,
+    Pixels,
     Point,
     Reference,
     Row,
@@ -98,6 +100,18 @@ CURVE = Curve(fpr=(0.0, 0.0, 0.1, 1.0), tpr=(0.0, 0.2, 0.5, 1.0))
 STRICT = Curve(fpr=(0.0, 1.0), tpr=(0.1, 1.0))
 AXIS = [-2 + 0.2 * step for step in range(21)]
 HEIGHTS = [[x * x + 3 * y * y for x in AXIS] for y in AXIS]
+
+
+def mosaic() -> Mosaic:
+    grey, colour = Pixels(4, 1, "00ff1234" * 2), Pixels(2, 3, "f00" * 2 + "0f0" * 2)
+    return Mosaic(
+        "Rebuilt",
+        ("Original", "Nearest wrong"),
+        ((grey,) * 5, (colour,) * 5),
+        (("",) * 5, ("PSNR 12 dB",) * 5),
+    )
+
+
 PANELS = {
     "lines": lines(),
     "one line": lines(1),
@@ -112,6 +126,7 @@ PANELS = {
     "histogram, mirrored": histogram(mirrored=True),
     "roc": roc([CURVE], STRICT, 0.02),
     "roc of runs": roc([CURVE, STRICT, CURVE], None, 0.0),
+    "mosaic": mosaic(),
     "surface": surface(("age", "education"), AXIS, HEIGHTS, [(0, 0), (0.4, 0.2)], (0, 0), (0.1, 0.1)),
 }
 

@@ -53,8 +53,10 @@ def test_lists_and_budgets_need_neither_torch_nor_the_slow_half_of_scipy(tmp_pat
 @pytest.mark.skipif(
     not CAN_FORK or cores() == 1, reason="the page is drawn in a process beside, on a second core"
 )
-def test_a_run_imports_torch_and_flower_and_no_other_slow_library(tmp_path: Path) -> None:
+def test_a_run_imports_torch_and_flower_alone_and_its_record_is_shown_without_them(tmp_path: Path) -> None:
     run = ("run", "digits", "--set", "server.rounds=1", "--out", str(tmp_path / "out"))
     imported(*run, cache=tmp_path)  # makes the copy of the digits
     assert imported(*run, cache=tmp_path) <= {"torch", "flwr", "numpy", "jinja2"}
     assert imported("list", str(tmp_path / "out"), cache=tmp_path) <= {"numpy"}
+    stored = max((tmp_path / "out").iterdir())
+    assert imported("show", str(stored), cache=tmp_path).isdisjoint({"torch", "flwr", "pandas", "sklearn"})

@@ -169,7 +169,7 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["replay", "x", "--resume", "y"], "or --resume DIR to resume one"),
         (["replay", "--resume", "nowhere"], "nowhere: not a run directory"),
         (["replay", "--resume", "x", "--attack", "y"], "Leave out --set, --attack, --seed and --out"),
-        (["report", "nowhere"], "Name a run directory: `fedprivacy list` lists them."),
+        (["report", "./no/where"], "Name a run directory: `fedprivacy list` lists them."),
         (["compare", "digits", "--workers", "0"], "workers"),
         (["budget", "gaussian"], "--epsilon, --noise-multiplier: give exactly one"),
         (["budget", "gaussian", "--epsilon", "-1"], "--epsilon -1.0: must be above 0"),

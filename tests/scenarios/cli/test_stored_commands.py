@@ -124,6 +124,24 @@ def test_show_and_diff(work: Path) -> None:
     assert command("diff", "runs/first", "runs", folder=work).returncode == 2
 
 
+def test_a_run_is_named_as_list_names_it(work: Path) -> None:
+    names = [row["run"] for row in json.loads(command("list", "--json", folder=work).stdout)["runs"]]
+    for name in (*names, f"{names[0]}/"):
+        done = command("show", name, folder=work)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.endswith(f"report: runs/{name.rstrip('/')}/report.html\n")
+    assert "the first is stronger" in command("diff", "first", "runs/second", folder=work).stdout
+    assert command("report", "first", folder=work).stdout == "runs/first/report.html\n"
+    assert command("tag", "first", folder=work).stdout == "no tags\n"
+    for words in (("show",), ("diff", "first"), ("rm", "--yes", "first"), ("report",)):
+        done = command(*words, "secon", folder=work)
+        assert (done.returncode, done.stderr) == (
+            2,
+            "secon: no such run, here or in runs. Did you mean second?\n",
+        )
+    assert (work / "runs" / "first").is_dir()
+
+
 def test_export(work: Path, tmp_path: Path) -> None:
     done = command("export", "runs/first", "--csv", "--out", tmp_path, folder=work)
     assert done.stdout == f"Wrote {tmp_path}/first-rounds.csv.\n"

@@ -262,10 +262,11 @@ TINY = (
     *("game.members=60", "game.nonmembers=60", "game.repeats=1", "game.warm_up=2", "server.rounds=2"),
     *('attacks.outsider.methods=["loss"]', "attacks.outsider.references=8", "attacks.outsider.epochs=1"),
     *("attacks.server.rounds=1", "attacks.participant.rounds=1"),
-    *("arms.local-dp.game.warm_up=2", "arms.local-dp.server.rounds=5", "arms.local-dp.privacy.delta=1e-3"),
-    *("arms.central-dp.game.warm_up=2", "arms.central-dp.server.rounds=5"),
+    *("arms.local-dp.game.warm_up=2", "arms.local-dp.server.rounds=6", "arms.local-dp.privacy.delta=1e-3"),
+    *("arms.central-dp.game.warm_up=2", "arms.central-dp.server.rounds=6"),
     "arms.early-stopping.server.patience=1",
-    *("arms.dp-sgd.game.warm_up=2", "arms.dp-sgd.server.rounds=5"),
+    *("attacks.rebuilding.candidates=60", "attacks.rebuilding.trials=20"),
+    *("arms.dp-sgd.game.warm_up=2", "arms.dp-sgd.server.rounds=6"),
 )
 HEURISTICS = ["none", "early-stopping", "weight-decay", "clipping-only", "adversarial"]
 PRIVATE = {
@@ -282,6 +283,10 @@ def test_the_grid_of_defences_is_played_and_heuristics_have_no_epsilon(tmp_path:
     assert list(arms) == [*HEURISTICS, *PRIVATE]
     played = {(one["arm"], one["seat"]) for one in document["attacks"]}
     assert played == {(arm, seat) for arm in arms for seat in ("server", "participant", "outsider")}
+    rebuilt = {each["arm"]: each["success"]["value"] for each in document["trials"]}
+    assert list(rebuilt) == list(arms)
+    assert rebuilt["none"] == rebuilt["clipping-only"] == 1.0
+    assert rebuilt["local-dp"] == rebuilt["dp-sgd"] == 0.0
     for name in HEURISTICS:
         assert arms[name]["epsilon"] is None
         assert {one["epsilon"] for one in arms[name]["guarantees"]} == {None}

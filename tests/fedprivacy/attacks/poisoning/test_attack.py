@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from fedprivacy.attacks.intervals import Figure
+from fedprivacy.attacks.poisoned_records import Backdoor, LabelFlip
 from fedprivacy.attacks.poisoning.attack import ACCURACY, NOTE, RATE, ModelPoisoning, goal_of
-from fedprivacy.attacks.poisoning.poisoned_records import Backdoor, LabelFlip
 from fedprivacy.attacks.trials import Without, success_rate
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger

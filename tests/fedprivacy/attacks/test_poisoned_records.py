@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedprivacy.attacks.poisoning.poisoned_records import Backdoor, LabelFlip, Trigger, check_pixels
+from fedprivacy.attacks.poisoned_records import Backdoor, LabelFlip, Trigger, check_pixels
 from fedprivacy.errors import InputError
 
 X = np.random.default_rng(0).random((200, 6, 4), dtype=np.float32)

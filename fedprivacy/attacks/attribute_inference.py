@@ -1,0 +1,267 @@
+"""Attribute inference: an unknown answer of a record, from the update of the client that trains on it.
+
+The attacker knows the record's other answers and its label, and tries each value of the unknown one. If it
+knows the victim's other records, it compares the update with that of each candidate, else with each
+candidate's gradient. Imputation, which sees no update, is the baseline: only what is above it was
+learned from the victim (Yeom et al. 2018; Jayaraman and Evans 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.optimize
+import torch
+from numpy.typing import NDArray
+
+from fedprivacy.attacks.bounds import curves_of_ledger
+from fedprivacy.attacks.intervals import Figure
+from fedprivacy.attacks.signals import Probe
+from fedprivacy.attacks.trials import TRIALS, Ceiling, Outcome, Rows, Victim, Without
+from fedprivacy.errors import InputError
+from fedprivacy.scenario.attack import AttackScenario
+from fedprivacy.scenario.attack.sections import Attribute
+
+Ids = NDArray[np.int64]
+GAIN = "gain over imputation"
+STEP = (
+    "another answer of one record is one step from the data without that record, or without its client, in "
+    "which only imputation is left"
+)
+BEST = (
+    "no imputation from a record's other answers is right more often than the upper end of the interval of "
+    "the one measured here"
+)
+_TINY = 1e-12
+_Z = 1.959964  # of a two-sided interval at 95 %
+
+
+class AttributeInference:
+    """Guesses the value of one column of a record."""
+
+    success: ClassVar[str] = "the attacker guesses the unknown answer right"
+    comparison: ClassVar[str] = "imputation from the other answers alone is right"
+    note: ClassVar[str] = TRIALS
+
+    def chance(self, attack: Attribute, without: Without | None) -> float:
+        """The share of trials in which imputation is right."""
+        return 0.0 if without is None else without.success.value
+
+    def ceiling(
+        self, attack: Attribute, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None
+    ) -> Ceiling:
+        """The trade-off curve at the accuracy of imputation; see `TrialKind.ceiling`.
+
+        Let the guess be right with probability p where the record is absent. Where it is present, the curve
+        allows at most TPR(p). It is concave, so that the mean over records is at most TPR of the mean.
+        """
+        curves = curves_of_ledger(ledger, attack.seat)
+        bounded = [(curve, assumptions) for curve, assumptions in curves if curve is not None]
+        if not bounded or without is None:
+            return Ceiling(None, curves[0][1])
+        right = without.success.high
+        curve, assumptions = min(bounded, key=lambda pair: float(pair[0].tpr(right)))
+        return Ceiling(float(curve.tpr(right)), (STEP, BEST, *assumptions), curve.basis)
+
+    def check(self, attack: Attribute, victim: Victim) -> None:
+        """Refuses a batch larger than the victim's, an attacker without enough records, and unknown noise.
+
+        Raises:
+            InputError: with the key and the reason.
+        """
+        batch = attack.batch or victim.size
+        if batch > victim.size:
+            raise InputError(f"batch = {batch}: the victim has {victim.size} records. At most as many.")
+        if attack.knows == "others" and victim.is_noisy:
+            raise InputError(
+                'knows = "others": the noise is no Gaussian noise on whole updates, whose likelihood the '
+                'attack takes. Set knows = "record", or privacy.mechanism = "gaussian".'
+            )
+        free = len(victim.pools()[1])
+        if free < 2 * batch:
+            raise InputError(
+                f"the attacker has {free} public records, and needs twice a batch of {batch}: one half to "
+                "impute, one to imitate victims. Make data.public_fraction larger, or batch smaller."
+            )
+
+    def run(self, attack: Attribute, victim: Victim) -> Outcome:
+        """Guesses in each trial by imputation and by the update together."""
+        column = UnknownColumn.of(victim, attack.column)
+        of_worlds, of_attacker = victim.pools()
+        half = len(of_attacker) // 2  # imputation that has seen a record would be too sure of it
+        imputer = Imputer.of(column, of_attacker[:half])
+        targets, worlds = _worlds(attack, column, of_worlds, "trial", attack.trials)
+        imputed = imputer.log_probabilities(targets)
+        observed = victim.answers(worlds, "trial")
+        if attack.knows == "others":
+            scores = imputed + _log_likelihoods(victim, column, targets, worlds, observed)
+        else:
+            shadows, imitated = _worlds(attack, column, of_attacker[half:], "shadow", attack.shadows)
+            examples = _alignment(victim, column, shadows, victim.answers(imitated, "shadow"))
+            evidence = np.stack([examples, imputer.log_probabilities(shadows)], axis=2)
+            weights = fitted(evidence, column.codes[shadows])
+            scores = np.stack([_alignment(victim, column, targets, observed), imputed], axis=2) @ weights
+        right = scores.argmax(axis=1) == column.codes[targets]
+        without = imputed.argmax(axis=1) == column.codes[targets]
+        return Outcome(
+            int(right.sum()),
+            len(right),
+            {GAIN: _mean(right.astype(np.float64) - without)},
+            without=Outcome(int(without.sum()), len(right)),
+        )
+
+
+def _mean(differences: NDArray[np.float64]) -> Figure:
+    """The mean of differences in [-1, 1] with its 95 % interval, by the normal approximation."""
+    mean, error = float(differences.mean()), float(differences.std(ddof=1)) / math.sqrt(len(differences))
+    return Figure(mean, max(-1.0, mean - _Z * error), min(1.0, mean + _Z * error))
+
+
+@dataclass(frozen=True)
+class UnknownColumn:
+    """The features of one column, and the records that have each of its values.
+
+    Args:
+        victim: Whose records they are.
+        places: The features of the column, shape (places,).
+        codes: The value of each record of the data, shape (records,).
+        donors: A record with each value, shape (values,).
+    """
+
+    victim: Victim
+    places: Ids
+    codes: Ids
+    donors: Ids
+
+    @classmethod
+    def of(cls, victim: Victim, column: str) -> UnknownColumn:
+        """The column of a name."""
+        codes, labels = victim.groups(column)
+        places = [
+            place for place, name in enumerate(victim.feature_names) if name.partition("=")[0] == column
+        ]
+        donors = np.array([np.flatnonzero(codes == value)[0] for value in range(len(labels))])
+        return cls(victim, np.array(places), codes, donors)
+
+    def candidates(self, numbers: Ids) -> NDArray[np.float32]:
+        """Each record with each value in turn, shape (records, values, features)."""
+        x, _ = self.victim.records(numbers)
+        donated = self.victim.records(self.donors)[0][:, self.places]
+        repeated = np.repeat(x[:, None], len(self.donors), axis=1)
+        repeated[..., self.places] = donated
+        return repeated
+
+    def others(self, numbers: Ids) -> NDArray[np.float64]:
+        """All that is known of records: their other features, and their labels one-hot."""
+        x, y = self.victim.records(numbers)
+        known = np.delete(x.astype(np.float64), self.places, axis=1)
+        return np.concatenate([known, np.eye(self.victim.classes)[y]], axis=1)
+
+
+@dataclass(frozen=True)
+class Imputer:
+    """Predicts the unknown answer from the others, by multinomial logistic regression.
+
+    Args:
+        column: The unknown column.
+        model: The fitted regression.
+    """
+
+    column: UnknownColumn
+    model: Any
+
+    @classmethod
+    def of(cls, column: UnknownColumn, numbers: Ids) -> Imputer:
+        """Fits the regression to records that no client owns."""
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        answered = numbers[column.codes[numbers] >= 0]
+        return cls(column, model.fit(column.others(answered), column.codes[answered]))
+
+    def log_probabilities(self, numbers: Ids) -> NDArray[np.float64]:
+        """Of each value of each record, shape (records, values); values that it never saw have the least."""
+        logs = np.full((len(numbers), len(self.column.donors)), np.log(_TINY))
+        predicted = self.model.predict_proba(self.column.others(numbers))
+        logs[:, self.model.classes_] = np.log(predicted + _TINY)
+        return logs
+
+
+def _worlds(
+    attack: Attribute, column: UnknownColumn, pool: Ids, key: str, count: int
+) -> tuple[Ids, list[Ids]]:
+    """The record with the unknown answer in each trial, shape (count,), and all records of the victim."""
+    stream, size = column.victim.stream(f"attribute/{key}"), attack.batch or column.victim.size
+    answered = pool[column.codes[pool] >= 0]  # of others the value is missing
+    targets = stream.choice(answered, count)
+    others = [stream.choice(np.setdiff1d(pool, target), size - 1, replace=False) for target in targets]
+    return targets, [np.append(rest, target) for rest, target in zip(others, targets, strict=True)]
+
+
+def _log_likelihoods(
+    victim: Victim, column: UnknownColumn, targets: Ids, worlds: Sequence[Ids], observed: Rows
+) -> NDArray[np.float64]:
+    """The log-likelihood of each candidate for who knows all other records, shape (trials, values).
+
+    Each candidate's update is trained without noise. Without noise in the observation either, the nearest one
+    is certain.
+    """
+    candidates, values = column.candidates(targets), len(column.donors)
+    labels = np.repeat(victim.records(targets)[1], values)
+    larger = victim.with_records(candidates.reshape(-1, candidates.shape[-1]), labels)
+    imagined = [
+        np.append(world[:-1], victim.count + trial * values + value)
+        for trial, world in enumerate(worlds)
+        for value in range(values)
+    ]
+    rows = larger.answers(imagined, "imagined", noisy=False).reshape(len(worlds), values, -1)
+    squares = ((observed[:, None] - rows) ** 2).sum(axis=2)
+    # Trials and candidates shuffle their records differently, which counts as a little noise.
+    variance = max(victim.deviation**2, float(squares.min(axis=1).mean()) / observed.shape[1], _TINY)
+    return np.asarray(-squares / (2 * variance))
+
+
+def _alignment(victim: Victim, column: UnknownColumn, targets: Ids, observed: Rows) -> NDArray[np.float64]:
+    """The inner product of each update with minus each candidate's gradient, shape (trials, values).
+
+    Over the models of all observed rounds, less its mean over the candidates, and in units of its deviation.
+    """
+    candidates, labels = column.candidates(targets), victim.records(targets)[1]
+    count, values = candidates.shape[:2]
+    total = np.zeros((count, values))
+    for model in victim.weights:
+        weights = torch.from_numpy(model)
+        for trial in range(count):
+            x = torch.from_numpy(candidates[trial])
+            probe = Probe(victim.module, x, torch.full((values,), int(labels[trial]), dtype=torch.int64))
+            update = torch.from_numpy(observed[trial : trial + 1].astype(np.float32))
+            cosines, norms = probe.alignment(weights, update)
+            total[trial] += cosines[:, 0] * norms * np.linalg.norm(observed[trial])
+    total -= total.mean(axis=1, keepdims=True)
+    return np.asarray(total / (total.std() or 1.0))
+
+
+def fitted(evidence: NDArray[np.float64], truth: Ids) -> NDArray[np.float64]:
+    """The weights of the kinds of evidence, by conditional logistic regression (McFadden 1974).
+
+    Args:
+        evidence: Of each candidate of each example, shape (examples, candidates, kinds).
+        truth: The right candidates, shape (examples,).
+
+    Returns:
+        Shape (kinds,).
+    """
+
+    def loss(weights: NDArray[np.float64]) -> float:
+        scores = evidence @ weights
+        chosen = scores[np.arange(len(truth)), truth]
+        return float((scipy.special.logsumexp(scores, axis=1) - chosen).mean() + 1e-4 * weights @ weights)
+
+    start = np.zeros(evidence.shape[2])
+    return np.asarray(scipy.optimize.minimize(loss, start, method="BFGS").x)

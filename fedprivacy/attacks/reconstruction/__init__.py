@@ -1,0 +1,1 @@
+"""Reconstruction: attacks that rebuild training records from updates, and the bound on their success."""
