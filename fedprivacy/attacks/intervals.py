@@ -49,6 +49,37 @@ def proportion_high(hits: int, trials: int, error: float) -> float:
     return float(scipy.special.betaincinv(hits + 1, trials - hits, 1 - error)) if hits < trials else 1.0
 
 
+def mean_high(mean: float, count: int, error: float) -> float:
+    """An upper end for the mean of independent values in [0, 1], one-sided at `error` (Hoeffding 1963, 2.1).
+
+    It assumes nothing about the values, and is no point where all of them are equal.
+
+    Args:
+        mean: Of the values, in [0, 1].
+        count: How many there are, at least 1.
+        error: The probability that the true mean is above, in (0, 1).
+
+    >>> round(mean_high(0.0, 20, 0.025), 4), mean_high(1.0, 20, 0.025)
+    (0.1684, 1.0)
+    """
+    allowed = -math.log(error) / count
+    low, high = mean, 1.0
+    for _ in range(60):  # the divergence rises from the mean on
+        middle = (low + high) / 2
+        low, high = (middle, high) if _divergence(mean, middle) <= allowed else (low, middle)
+    return high
+
+
+def mean_low(mean: float, count: int, error: float) -> float:
+    """A lower end, as `mean_high` has the upper one."""
+    return 1.0 - mean_high(1.0 - mean, count, error)
+
+
+def _divergence(mean: float, other: float) -> float:
+    """The relative entropy of two coins."""
+    return float(scipy.special.rel_entr(mean, other) + scipy.special.rel_entr(1 - mean, 1 - other))
+
+
 def score_interval(proportion: float, trials: float) -> tuple[float, float]:
     """Wilson's score interval (1927) of a proportion out of `trials`, which need not be whole, above 0."""
     z = _Z

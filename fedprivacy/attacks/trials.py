@@ -91,10 +91,12 @@ class Without:
     Args:
         success: The share of trials in which what the attack is after happens by itself.
         figures: The further figures, by name.
+        trials: The number of trials.
     """
 
     success: Figure
     figures: Mapping[str, Figure]
+    trials: int
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""

@@ -180,9 +180,12 @@ def _without(attack: Mapping[str, Any], key: str, where: str) -> Without | None:
         raise refusal(where, f"{key}.without", "is there for some of its runs alone", AGAIN)
     rate = success_rate([(run["without"], run["trials"]) for run in attack["runs"]])
     figures = Unattacked.model_validate(stored).figures
+    if not all(0 <= each.value <= 1 for each in figures.values()):
+        raise refusal(where, f"{key}.without.figures", "has a mean outside of [0, 1]", AGAIN)
     return Without(
         rate,
         {name: Figure(each.value, each.low, each.high, each.covers or "") for name, each in figures.items()},
+        sum(run["trials"] for run in attack["runs"]),
     )
 
 

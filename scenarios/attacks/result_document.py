@@ -98,7 +98,8 @@ def _in_trials(
     if honest:
         rates = success_rate([(run.successes, run.trials) for run in honest])
         names = honest[0].figures
-        without = Without(rates, {key: over_targets([run.figures[key] for run in honest]) for key in names})
+        figures = {key: over_targets([run.figures[key] for run in honest]) for key in names}
+        without = Without(rates, figures, sum(run.trials for run in honest))
     return TrialResult.new(
         **trial_claims(variant, name, number, plan, ledger, counts, without),
         seeds=len(runs),

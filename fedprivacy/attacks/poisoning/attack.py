@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.attacks.intervals import Figure
+from fedprivacy.attacks.intervals import CONFIDENCE, Figure, mean_high, mean_low
 from fedprivacy.attacks.poisoned_records import (
     Backdoor,
     Goal,
@@ -31,6 +31,7 @@ from fedprivacy.scenario.attack.sections import Poisoning
 
 RATE, ACCURACY = "target rate", "main accuracy"
 HALF = 0.5
+ERROR = (1 - CONFIDENCE) / 2  # of each end of what the honest runs gave, as `success_rate` has it
 NOTE = (
     "A trial of poisoning runs the attacked rounds twice from the same trained model, with noise and batches "
     "of its own: with all clients honest, and with the malicious ones. The certificate bounds what the "
@@ -53,8 +54,9 @@ class ModelPoisoning:
     def ceiling(
         self, attack: Poisoning, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None
     ) -> Ceiling:
-        """The certificate, from the upper ends of what the honest runs gave.
+        """The certificate, from the ends of what the honest runs gave.
 
+        These ends assume nothing about the runs: Student's t would take twenty equal rates for certain.
         See `TrialKind.ceiling`.
         """
         most = certificate(ledger, clips=run.server.clips, clients=attack.clients, rounds=attack.rounds)
@@ -65,8 +67,10 @@ class ModelPoisoning:
             most.most(without.success.high),
             most.assumptions,
             most.basis,
-            {} if rate is None else {RATE: most.most(rate.high)},
-            {} if accuracy is None else {ACCURACY: most.least(accuracy.low)},
+            {} if rate is None else {RATE: most.most(mean_high(rate.value, without.trials, ERROR))},
+            {}
+            if accuracy is None
+            else {ACCURACY: most.least(mean_low(accuracy.value, without.trials, ERROR))},
         )
 
     def check(self, attack: Poisoning, victim: Victim) -> None:

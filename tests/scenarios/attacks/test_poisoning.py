@@ -124,7 +124,8 @@ def test_the_stored_document_is_checked_by_its_counts(document) -> None:
         (lambda trial: trial["bound"].update(success=0.01), "bound"),
         (lambda trial: trial.pop("without"), "without"),
         (lambda trial: trial["runs"][0].update(without=21), "successes"),
-        (lambda trial: trial["without"]["figures"]["target rate"].update(high=0.0), "bound"),
+        (lambda trial: trial["without"]["figures"]["target rate"].update(value=0.0), "bound"),
+        (lambda trial: trial["without"]["figures"]["target rate"].update(value=-0.5), "without.figures"),
     ):
         stored = json.loads(path.read_text())
         change(next(trial for trial in stored["trials"] if trial["arm"] == "noisy"))
@@ -142,4 +143,4 @@ def test_the_page_shows_rates_with_and_without_the_attack_beside_the_certificate
     assert "with these clients honest it does in" in page
     assert "without the attack" in page
     assert "No attack" in page
-    assert "target rate" in page
+    assert "Target rate" in page

@@ -51,7 +51,7 @@ class OneNumber:
 
 def without(outcome) -> Without:
     honest = outcome.without
-    return Without(success_rate([(honest.successes, honest.trials)]), honest.figures)
+    return Without(success_rate([(honest.successes, honest.trials)]), honest.figures, honest.trials)
 
 
 def test_rates_are_those_of_the_model_with_and_without_malicious_clients() -> None:
@@ -88,7 +88,7 @@ def test_a_client_that_is_not_clipped_refutes_a_certificate_that_would_be_stated
 
 
 def test_where_nodes_clip_there_is_no_certificate_but_a_reason() -> None:
-    honest = Without(Figure(0.1, 0.0, 0.2), {})
+    honest = Without(Figure(0.1, 0.0, 0.2), {}, 20)
     ceiling = ModelPoisoning().ceiling(ATTACK, LEDGER, NO_CLIPS, honest)
     assert (ceiling.success, ceiling.figures, ceiling.floors) == (None, {}, {})
     assert "nodes clip" in ceiling.assumptions[0]
@@ -116,3 +116,14 @@ def test_what_records_do_not_have_is_refused(changes, message: str) -> None:
     with pytest.raises(InputError, match=f"^{message}"):
         ModelPoisoning().check(DOOR.model_copy(update=changes), OneNumber())
     ModelPoisoning().check(DOOR, OneNumber())
+
+
+def test_equal_rates_of_few_honest_runs_are_not_certain() -> None:
+    """All of twenty are zero: the true mean may be 17 %, and the certificate starts there."""
+    zero = Without(
+        success_rate([(0, 20)]), {RATE: Figure(0.0, 0.0, 0.0), ACCURACY: Figure(1.0, 1.0, 1.0)}, 20
+    )
+    ceiling = ModelPoisoning().ceiling(ATTACK, LEDGER, CLIPS, zero)
+    start = 1 - 0.025 ** (1 / 20)
+    assert ceiling.figures[RATE] == pytest.approx(stats.norm.cdf(stats.norm.ppf(start) + 1.0))
+    assert ceiling.floors[ACCURACY] == pytest.approx(stats.norm.cdf(stats.norm.ppf(1 - start) - 1.0))
