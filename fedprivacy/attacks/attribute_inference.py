@@ -36,6 +36,7 @@ BEST = (
     "no imputation from a record's other answers is right more often than the upper end of the interval of "
     "the one measured here"
 )
+PROVIDED = "if nobody imputes better"
 _TINY = 1e-12
 _Z = 1.959964  # of a two-sided interval at 95 %
 
@@ -44,6 +45,7 @@ class AttributeInference:
     """Guesses the value of one column of a record."""
 
     success: ClassVar[str] = "the attacker guesses the unknown answer right"
+    compares: ClassVar[bool] = True
     comparison: ClassVar[str] = "imputation from the other answers alone is right"
     note: ClassVar[str] = TRIALS
 
@@ -65,7 +67,8 @@ class AttributeInference:
             return Ceiling(None, curves[0][1])
         right = without.success.high
         curve, assumptions = min(bounded, key=lambda pair: float(pair[0].tpr(right)))
-        return Ceiling(float(curve.tpr(right)), (STEP, BEST, *assumptions), curve.basis)
+        most = float(curve.tpr(right))
+        return Ceiling(most, (STEP, BEST, *assumptions), curve.basis, provided=PROVIDED)
 
     def check(self, attack: Attribute, victim: Victim) -> None:
         """Refuses a batch larger than the victim's, an attacker without enough records, and unknown noise.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from fedprivacy.attacks.bounds import bound_of_ledger
@@ -223,9 +224,25 @@ def verdict_of(
         bound = bound_of_ledger(ledgers[attack["ledger"]], attack["seat"])
         cases.append(Case(_labelled(attack, variants), bound, points))
     for attack in trials:
+        if attack["bound"].get("provided"):
+            continue  # of some attackers alone: a success above it refutes no guarantee
         successes, count = (sum(run[key] for run in attack["runs"]) for key in ("successes", "trials"))
-        cases.append(TrialCase(_labelled(attack, variants), successes, count, attack["bound"]["success"]))
+        most = attack["bound"]["success"]
+        measured = None
+        if attack.get("without") is not None and most is not None:
+            measured = partial(_allowed_at, attack, variants, ledgers)
+        cases.append(TrialCase(_labelled(attack, variants), successes, count, most, measured))
     return verdict(cases)
+
+
+def _allowed_at(
+    attack: Mapping[str, Any], variants: Sequence[AttackScenario], ledgers: Sequence[Any], error: float
+) -> float | None:
+    """The largest success by the trials without the attack, whose rate has an end with this error."""
+    number, counts = attack["ledger"], [(run["without"], run["trials"]) for run in attack["runs"]]
+    settings = variants[number].trial_attacks[attack["name"]]
+    without = Without(success_rate(counts, error), {}, sum(trials for _, trials in counts))
+    return REGISTRY[settings.kind].ceiling(settings, ledgers[number], variants[number], without).success
 
 
 def _labelled(attack: Mapping[str, Any], variants: Sequence[AttackScenario]) -> str:

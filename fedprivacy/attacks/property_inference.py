@@ -37,6 +37,7 @@ class PropertyInference:
     """Guesses whether the victim's share of a group is the high one."""
 
     success: ClassVar[str] = "the attacker guesses right whether the victim has the property"
+    compares: ClassVar[bool] = False
     comparison: ClassVar[str] = GUESSING
     note: ClassVar[str] = TRIALS
 

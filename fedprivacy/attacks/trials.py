@@ -114,6 +114,8 @@ class Ceiling:
         basis: The trade-off curve, or the pair, that it follows from.
         figures: The largest values of further figures, by name.
         floors: The smallest values of further figures, by name.
+        provided: A condition on the attacker, as a clause, if the bound is not for every attacker; a success
+            above it then refutes no guarantee.
     """
 
     success: float | None
@@ -121,6 +123,7 @@ class Ceiling:
     basis: str = ""
     figures: dict[str, float] = field(default_factory=dict)
     floors: dict[str, float] = field(default_factory=dict)
+    provided: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The bound as a JSON object."""
@@ -129,6 +132,7 @@ class Ceiling:
             "figures": dict(self.figures),
             **({"floors": dict(self.floors)} if self.floors else {}),
             "basis": self.basis or None,
+            **({"provided": self.provided} if self.provided else {}),
             "assumptions": list(self.assumptions),
         }
 
@@ -244,6 +248,10 @@ class TrialKind(Protocol[Settings]):
         """What a success is, as a clause: "the attacker guesses ..."."""
 
     @property
+    def compares(self) -> bool:
+        """Whether each trial is run without the attack too, or guessed without the observation."""
+
+    @property
     def comparison(self) -> str:
         """What `chance` is the share of, as a clause: "guessing succeeds"."""
 
@@ -281,11 +289,12 @@ class TrialKind(Protocol[Settings]):
         """Runs all trials."""
 
 
-def success_rate(runs: Sequence[tuple[int, int]]) -> Figure:
-    """The share of successes over all runs with its exact 95 % interval (Clopper and Pearson 1934).
+def success_rate(runs: Sequence[tuple[int, int]], error: float = (1 - CONFIDENCE) / 2) -> Figure:
+    """The share of successes over all runs with its exact interval (Clopper and Pearson 1934).
 
     Args:
         runs: Successes and trials of each run.
+        error: The probability that an end is wrong; by default the interval is one at 95 %.
 
     Raises:
         InputError: no trials.
@@ -293,7 +302,6 @@ def success_rate(runs: Sequence[tuple[int, int]]) -> Figure:
     successes, trials = (sum(counts) for counts in zip(*runs, strict=True)) if runs else (0, 0)
     if not trials:
         raise InputError("an attack without trials has no rate of success.")
-    error = (1 - CONFIDENCE) / 2
     return Figure(
         successes / trials,
         proportion_low(successes, trials, error),

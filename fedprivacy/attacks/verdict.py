@@ -6,7 +6,7 @@ none is above its bound proves no guarantee: the attacks may be weak.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,12 +43,15 @@ class TrialCase:
         successes: Over all runs.
         trials: Over all runs.
         allowed: The largest probability of success; None without a guarantee.
+        allowed_at: The same where it follows from a measured rate, of which one end is wrong with this
+            probability.
     """
 
     name: str
     successes: int
     trials: int
     allowed: float | None
+    allowed_at: Callable[[float], float | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -189,9 +192,7 @@ def verdict(cases: Sequence[Case | TrialCase], error: float = ERROR) -> Verdict:
     refuted = [
         refutation
         for case in bounded
-        for refutation in (
-            _refuted(case, each) if isinstance(case, Case) else _refuted_in_trials(case, 2 * each)
-        )
+        for refutation in (_refuted(case, each) if isinstance(case, Case) else _refuted_in_trials(case, each))
     ]
     return Verdict(
         checked=tuple(case.name for case in bounded),
@@ -207,10 +208,14 @@ def _is_bounded(case: Case | TrialCase) -> bool:
 
 
 def _refuted_in_trials(case: TrialCase, error: float) -> Iterator[Refutation]:
-    """The rate of success, if its exact lower end at `error` is above the bound."""
-    least = proportion_low(case.successes, case.trials, error)
-    if case.allowed is not None and least > case.allowed:
-        yield Refutation(case.name, "success", least, None, case.allowed)
+    """The rate of success, if its exact lower end is above the bound.
+
+    Two ends at `error` each are allowed for: one of the rate, and one of what a measured bound follows from.
+    """
+    allowed = case.allowed if case.allowed_at is None else case.allowed_at(error)
+    least = proportion_low(case.successes, case.trials, 2 * error if case.allowed_at is None else error)
+    if allowed is not None and least > allowed:
+        yield Refutation(case.name, "success", least, None, allowed)
 
 
 def _refuted(case: Case, error: float) -> Iterator[Refutation]:

@@ -34,6 +34,7 @@ class TrialBound(Part):
     figures: dict[str, Rate] = Field(default_factory=dict)
     floors: dict[str, Rate] = Field(default_factory=dict)
     basis: str | None = None
+    provided: str = ""
     assumptions: tuple[str, ...] = ()
 
 

@@ -18,6 +18,7 @@ from fedprivacy.attacks.document_claims import (
 )
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.one_run_epsilon import Guesses
+from fedprivacy.attacks.trial_registry import REGISTRY
 from fedprivacy.attacks.trials import Without, success_rate
 from fedprivacy.documents.trial import Unattacked
 from fedprivacy.guarantees.charge import under_way
@@ -158,11 +159,17 @@ def _checked_trials(
         )
         if attack.get("public_pictures") and not getattr(scenario.data, "public", False):
             raise refusal(where, f"{key}.public_pictures", "are of records that are not public", AGAIN)
+        settings = variants[at].trial_attacks[name]
         for run in attack["runs"]:
+            if run["trials"] != settings.trials:
+                raise refusal(where, f"{key}.runs", f"has other trials than {settings.trials:,}", AGAIN)
             if max(run["successes"], run.get("without") or 0) > run["trials"]:
                 raise refusal(where, f"{key}.runs", "has more successes than trials", AGAIN)
         counts = [(run["successes"], run["trials"]) for run in attack["runs"]]
         without = _without(attack, key, where)
+        if (without is None) == REGISTRY[settings.kind].compares:
+            what = "is missing" if without is None else "is of a kind that has none"
+            raise refusal(where, f"{key}.without", what, AGAIN)
         implied = trial_claims(variants[at], name, at, plans[at], ledgers[at], counts, without)
         implied["seeds"] = scenario.game.repeats
         refuse_parts(attack, implied, where, SOURCE, AGAIN, key)

@@ -156,14 +156,17 @@ class AttackedClient:
 
     def answers(self, worlds: Sequence[Ids], key: str, *, noisy: bool = True) -> Rows:
         """What the seat observes of the victim in each world, summed over the observed rounds."""
-        rows = self._answers(worlds, key, noisy=noisy)
+        # The agreed number of records, also of smaller worlds: rates and noise are by it.
+        sizes = np.full(len(worlds), self.size)
+        rows = self._answers(worlds, sizes, key, noisy=noisy)
         return rows + self._of_others(len(worlds), key) if self.in_sum else rows
 
     def _of_others(self, count: int, key: str) -> Rows:
         """The sum of all other clients' answers, each time with fresh noise, shape (count, parameters)."""
         partition, victim = self.setup.game.people.partition, self.setup.game.victim
         worlds = [partition.records(client) for client in range(partition.clients) if client != victim]
-        total = self._answers(worlds, f"{key}/others", noisy=False).sum(axis=0)
+        sizes = np.delete(self.setup.fleet.sizes, victim)
+        total = self._answers(worlds, sizes, f"{key}/others", noisy=False).sum(axis=0)
         mechanism = self.setup.fleet.plan.randomiser
         if not isinstance(mechanism, Gaussian):
             return np.broadcast_to(total, (count, len(total)))
@@ -172,7 +175,7 @@ class AttackedClient:
         noise = [mechanism.draw(len(total), stream, shares=shares) for _ in range(count)]
         return total + self.setup.scale * np.array(noise)
 
-    def _answers(self, worlds: Sequence[Ids], key: str, *, noisy: bool) -> Rows:
+    def _answers(self, worlds: Sequence[Ids], sizes: Ids, key: str, *, noisy: bool) -> Rows:
         setup, count = self.setup, len(worlds)
         people = setup.game.people
         offsets = np.cumsum([0, *map(len, worlds)])
@@ -181,7 +184,7 @@ class AttackedClient:
         fleet = replace(
             setup.fleet,
             people=replace(people, partition=dealt),
-            sizes=dealt.sizes,
+            sizes=sizes,
             streams=streams,
             by_records=False,
             dropout=0.0,

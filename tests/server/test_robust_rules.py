@@ -144,6 +144,7 @@ def test_a_round_with_too_few_answers_moves_nothing_and_stays_charged(make_scena
         (("privacy.trust=none",), r'server\.aggregation.*nodes reply with sums.*observe = "each"'),
         ((*EACH, "training.weighting=records"), r"counts each client as one"),
         (("privacy.trust=local", EACH[1], "server.denoise=james-stein"), "noise of unknown size"),
+        (("privacy.trust=local", EACH[1], "privacy.mechanism=privunit"), "noise is symmetric"),
     ],
 )
 def test_robust_rules_are_refused_where_they_have_no_meaning(make_scenario, changes, message: str) -> None:

@@ -48,6 +48,7 @@ class RecordReconstruction:
     """Rebuilds a record of the victim."""
 
     success: ClassVar[str] = "the attacker rebuilds the victim's record"
+    compares: ClassVar[bool] = False
     comparison: ClassVar[str] = GUESSING
     note: ClassVar[str] = TRIALS
 
@@ -76,6 +77,11 @@ class RecordReconstruction:
             )
         if attack.method == "imprint":
             imprint.quantiles(_flat(victim, of_attacker), attack.bins)
+        if attack.in_sum and victim.is_noisy:
+            raise InputError(
+                'sees = "sum": the noise of all other clients is drawn anew in each trial, which is Gaussian '
+                'noise alone. Set privacy.mechanism = "gaussian", or sees = "updates".'
+            )
         if attack.method == "informed" and victim.is_noisy:
             raise InputError(
                 'method = "informed": the noise is no Gaussian noise on whole updates, whose likelihood the '
@@ -202,8 +208,8 @@ def _method(attack: Reconstruction, victim: Victim) -> tuple[Victim, Rebuild]:
 
     def invert(row: NDArray[np.float64], world: Ids) -> NDArray[np.float64]:
         x, y = victim.records(world)
-        # Of one record the label follows from the update; of several the attacker is given them.
-        labels = y if len(world) > 1 else np.array([label_of(row, victim.classes)])
+        # It knows the labels of the victim's other records; that of the record follows from the update.
+        labels = np.append(y[:-1], label_of(row, victim.classes, y[:-1]))
         observed, local = torch.from_numpy(row), LocalSteps(steps, rate)
         return search.rebuild(module, at, observed, torch.from_numpy(labels), x.shape[1:], local, stream)
 

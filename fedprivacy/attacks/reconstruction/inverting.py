@@ -21,6 +21,8 @@ from fedprivacy.data.images import square_image
 from fedprivacy.errors import InputError
 from fedprivacy.models.by_name import unflatten
 
+NO_LABELS = np.zeros(0, np.int64)
+
 
 @dataclass(frozen=True)
 class LocalSteps:
@@ -145,11 +147,17 @@ def total_variation(images: Tensor) -> Tensor:
     return across + (images[:, 1:] - images[:, :-1]).abs().mean()
 
 
-def label_of(update: NDArray[np.float64], classes: int) -> int:
-    """The label of the only record of an update: the class whose last bias rose most.
+def label_of(update: NDArray[np.float64], classes: int, others: NDArray[np.int64] = NO_LABELS) -> int:
+    """The unknown label of a record: with it the classes' biases rise as they did in the update.
+
+    The bias of a class rises by how many records have it, less how many the model expects: of a model that
+    knows nothing, the same number of each. Clipping and the learning rate scale all biases alike.
 
     Args:
         update: Weights after training minus weights before; the bias of the classes comes last.
         classes: The number of classes.
+        others: The labels of the other records that the client trained on, shape (others,).
     """
-    return int(update[-classes:].argmax())
+    counted = np.bincount(others, minlength=classes) - (len(others) + 1) / classes
+    expected = counted + np.eye(classes)
+    return int((expected @ update[-classes:] / np.linalg.norm(expected, axis=1)).argmax())

@@ -130,22 +130,23 @@ def sentences(document: ReplayDocument) -> list[str]:
     texts = []
     for name in dict.fromkeys(trial.name for trial in document.trials):
         group = [trial for trial in document.trials if trial.name == name]
+        first, same = group[0], len({trial.chance for trial in group}) == 1
         parts = [
             f"{where(trial)} in {figures.percent(trial.success.value)} of trials "
-            f"({figures.ends(trial.success, rate=True)}; {_allowed(trial)})"
+            f"({figures.ends(trial.success, rate=True)}; {_allowed(trial)}"
+            + ("" if same else f"; {trial.comparison} in {figures.percent(trial.chance)}")
+            + ")"
             for trial in group
         ]
-        first = group[0]
-        texts.append(
-            f"{words.capital(first.means)} {words.listed(parts)}; {first.comparison} in "
-            f"{figures.percent(first.chance)}."
-        )
+        compared = f"; {first.comparison} in {figures.percent(first.chance)}" if same else ""
+        texts.append(f"{words.capital(first.means)} {words.listed(parts)}{compared}.")
     return texts
 
 
 def above_guessing(trial: TrialResult) -> bool:
     """Whether the attack succeeds more often than guessing: its interval lies above chance."""
-    return trial.success.low > trial.chance
+    without = trial.chance if trial.without is None else trial.without.success.high
+    return trial.success.low > without
 
 
 def where(trial: TrialResult) -> str:
@@ -157,7 +158,10 @@ def where(trial: TrialResult) -> str:
 
 def _allowed(trial: TrialResult) -> str:
     most = trial.bound.success
-    return "no guarantee" if most is None else f"at most {figures.at_most(most, rate=True)} allowed"
+    if most is None:
+        return "no guarantee"
+    condition = f", {trial.bound.provided}" if trial.bound.provided else ""
+    return f"at most {figures.at_most(most, rate=True)} allowed{condition}"
 
 
 def _described(trial: TrialResult) -> str:
@@ -179,5 +183,5 @@ def _further(trial: TrialResult, name: str) -> Value:
     if trial.without is not None and (before := trial.without.figures.get(name)) is not None:
         parts.append(f"without the attack {figures.share(before.value)} ({figures.ends(before)})")
     parts += [] if most is None else [f"allowed {figures.at_most(most)}"]
-    parts += [] if least is None else [f"at least {figures.at_least(least)} certain"]
+    parts += [] if least is None else [f"at least {figures.at_least(least)} guaranteed"]
     return Entry(figures.share(measure.value), "; ".join(parts))

@@ -8,7 +8,7 @@ from fedprivacy.errors import Finding, InputError
 from fedprivacy.io.rule_table import Check, Entry, Rule
 from fedprivacy.io.toml_text import literal, suggestion
 from fedprivacy.scenario.attack.derived_values import AttackValues
-from fedprivacy.scenario.attack.sections import Attribute, Property
+from fedprivacy.scenario.attack.sections import Attribute, Poisoning, Property, TrialAttack
 from fedprivacy.scenario.data import FileData
 
 
@@ -50,6 +50,15 @@ def _group_exists(v: AttackValues) -> Iterator[Finding]:
         yield Finding(("value",), "no record is in this group", remedy, literal(attack.value))
 
 
+def _from_the_sum(v: AttackValues) -> bool:
+    """Whether the attack infers something of the victim from a participant's seat."""
+    return (
+        isinstance(v.attack, TrialAttack)
+        and not isinstance(v.attack, Poisoning)
+        and v["seat"] == "participant"
+    )
+
+
 PROPERTY_RULES: tuple[Entry[AttackValues], ...] = (
     Rule(
         "low",
@@ -59,7 +68,10 @@ PROPERTY_RULES: tuple[Entry[AttackValues], ...] = (
     Rule(
         "seat",
         lambda v: (
-            v["trials"] is not None and v["seat"] == "participant" and v.around["privacy.trust"] == "local"
+            v["trials"] is not None
+            and v["kind"] != "poisoning"
+            and v["seat"] == "participant"
+            and v.around["privacy.trust"] == "local"
         ),
         "the server sees each client's noisy update, from which all that a participant sees is computed",
         'Set seat = "server".',
@@ -67,7 +79,10 @@ PROPERTY_RULES: tuple[Entry[AttackValues], ...] = (
     Rule(
         "seat",
         lambda v: (
-            v["trials"] is not None and v["seat"] == "participant" and v.around["privacy.bands"] is not None
+            v["trials"] is not None
+            and v["kind"] != "poisoning"
+            and v["seat"] == "participant"
+            and v.around["privacy.bands"] is not None
         ),
         "the noise of sums is correlated over rounds, which this attack does not model",
         'Set seat = "server", or remove privacy.bands.',

@@ -61,6 +61,12 @@ AGGREGATION_RULES: tuple[Entry[Values], ...] = (
         ),
     ),
     _robust(
+        lambda v: v["privacy.trust"] == "local" and v["privacy.mechanism"] not in (None, "gaussian"),
+        "estimates a mean from messages whose noise is symmetric in each coordinate, and those of this "
+        "mechanism are of another kind",
+        'Set privacy.mechanism = "gaussian", or aggregation = "mean".',
+    ),
+    _robust(
         lambda v: v["training.weighting"] == "records",
         'counts each client as one, and training.weighting = "records" does not',
         'Set training.weighting = "clients".',

@@ -34,6 +34,20 @@ def test_a_rate_above_its_bound_refutes_the_guarantee_and_one_within_chance_does
     assert verdict([TrialCase("picture", 70, 100, 0.61), TrialCase("other", 0, 100, 0.5)]).holds
 
 
+def test_a_measured_bound_shares_the_error_with_the_rate() -> None:
+    """70 of 100 have the exact lower end .6002 at 2.5 %; the bound is taken where its end has 2.5 % too."""
+    ends: list[float] = []
+
+    def allowed_at(error: float) -> float:
+        ends.append(error)
+        return 0.601
+
+    case = TrialCase("backdoor", 70, 100, 0.5, allowed_at)
+    assert verdict([case]).holds
+    assert ends == [pytest.approx(ERROR / 2)]
+    assert verdict([TrialCase("backdoor", 70, 100, 0.5, lambda error: 0.6)]).holds is False
+
+
 def test_without_a_guarantee_nothing_is_checked() -> None:
     result = verdict([TrialCase("picture", 100, 100, None)])
     assert result.holds is None

@@ -94,6 +94,9 @@ def test_rows_of_numbers_have_no_pixels(text: str) -> None:
     assert "records are no pictures, they have 64 values in a row" in complaint(digits, "data.partition=iid")
 
 
-def test_secure_sums_show_no_single_update(text: str) -> None:
-    changes = ["privacy={trust='distributed', clipping_norm=1.0, noise_multiplier=2.0, delta=1e-3}"]
-    assert "secure sum shows nobody one" in complaint(text, *changes)
+def test_noise_in_shares_is_refused_and_noise_of_clients_is_not(text: str) -> None:
+    privacy = "clipping_norm=1.0, noise_multiplier=2.0, delta=1e-3}"
+    changes = [f"privacy={{trust='distributed', {privacy}"]
+    assert "not made for noise in shares" in complaint(text, *changes)
+    loaded = loads(text, "my.toml", [f"privacy={{trust='local', {privacy}"])
+    assert list(loaded.attacks) == ["door"]  # type: ignore[union-attr]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +88,22 @@ def test_updates_without_noise_give_the_answer_away_and_noise_leaves_imputation(
     assert 0.7 < informed["chance"] < 0.9
     assert informed["chance"] == bare["chance"]
     assert informed["bound"]["success"] > informed["without"]["success"]["high"]
+    assert informed["bound"]["provided"] == "if nobody imputes better"
+    assert document["verdict"]["checks"] == 0  # better imputation would refute no guarantee
     assert informed["success"]["low"] <= informed["bound"]["success"]
     assert by["from-the-record", "none"]["figures"]["gain over imputation"]["low"] > 0.05
     assert checked_document(Path(document["path"]))["trials"] == document["trials"]
+    folder = tmp_path / "changed"
+    folder.mkdir()
+    stored = json.loads((Path(document["path"]) / "run.json").read_text())
+    for trial in stored["trials"]:
+        trial.pop("without")
+        trial["bound"] |= {"success": None}
+        for run in trial["runs"]:
+            run.pop("without")
+    (folder / "run.json").write_text(json.dumps(stored))
+    with pytest.raises(InputError, match=r"trials\[0\].without: is missing"):
+        checked_document(folder)
     page = (Path(document["path"]) / "report.html").read_text()
     assert "imputation from the other answers alone is right" in page
 

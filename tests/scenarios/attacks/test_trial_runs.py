@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
@@ -162,6 +162,31 @@ def test_a_replay_finds_the_property_without_noise_and_not_with_much(tmp_path: P
     assert "bound" in refused(lambda trial: trial["bound"].update(success=0.51))
     assert "more successes than trials" in refused(lambda trial: trial["runs"][0].update(successes=61))
     assert "runs" in refused(lambda trial: trial["runs"].pop())
+    fewer = {"successes": 1, "trials": 2}
+    assert "other trials than 60" in refused(lambda trial: trial.update(runs=[fewer, fewer]))
+
+    def compare(trial: Any) -> None:
+        trial["without"] = {"success": trial["success"], "figures": {}}
+        for run in trial["runs"]:
+            run["without"] = run["successes"]
+
+    assert "of a kind that has none" in refused(compare)
+
+
+def test_a_smaller_world_is_sampled_at_the_rate_that_the_ledger_accounts_for() -> None:
+    """A single record in place of 18 is in a Poisson batch of 2 in one of 9 steps, never in every one.
+
+    The ends of the binomial distribution for 600 worlds at 1e-4 together.
+    """
+    text = TEXT.replace("batch_size = 10", 'batches = "poisson"\nbatch_size = 2\nsteps = 1').replace(
+        "noise_multiplier = 5.0", 'noise_multiplier = 0.02\nunit = "example"\nadjacency = "add-remove"'
+    )
+    attacked = victim(text, "server", rounds=1)
+    [pool, _] = attacked.pools()
+    lengths = np.linalg.norm(attacked.answers([pool[:1]] * 600, "trial"), axis=1)
+    drawn = int((lengths > 2 * np.median(lengths)).sum())
+    ends = binom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], 600, 2 / attacked.size)
+    assert ends[0] <= drawn <= ends[1]
 
 
 @pytest.mark.parametrize(

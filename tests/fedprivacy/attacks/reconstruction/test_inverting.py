@@ -79,3 +79,12 @@ def test_total_variation_by_hand_and_records_that_are_no_images() -> None:
             LocalSteps(),
             np.random.default_rng(0),
         )
+
+
+def test_the_label_follows_from_the_biases_beside_known_labels() -> None:
+    """Two records of a model that knows nothing: label 2 is known, and the biases of 2 and 0 rise."""
+    rise = np.bincount([2, 0], minlength=4) - 2 / 4
+    update = np.concatenate([np.zeros(5), 0.1 * rise])
+    assert label_of(update, 4, np.array([2])) == 0
+    assert label_of(0.01 * update, 4, np.array([0])) == 2
+    assert label_of(np.concatenate([np.zeros(5), [-0.1, -0.1, 0.3, -0.1]]), 4) == 2
