@@ -17,14 +17,18 @@ from flwr.serverapp import Grid
 from torch import Tensor
 
 from fedprivacy.attacks.ascent import Ascent
+from fedprivacy.attacks.expected_sum import expected_sum
 from fedprivacy.attacks.game import Ids
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.attacks.transcript import Sight
 from fedprivacy.messages.protocol import TrainReply, TrainRequest, parts_of
 from fedprivacy.plan.privacy_plan import Plan
+from server.aggregation import RoundTotal
 from server.messages import request_to
 
 See = Callable[[Sight], None]
+# Updates of an attacker's own clients, shape (clients, parameters): from which weights, and how many.
+References = Callable[[Tensor, int], Tensor]
 
 
 class ServerAdversary(Protocol):
@@ -168,15 +172,80 @@ class Climber(Listener):
             self._raised = self.ascent.climb(self.probe.at(self.targets), weights)
         if client == self.victim:
             self._sent = self._raised
-        request.content.array_records["arrays"] = ArrayRecord(
-            {**request.content.array_records["arrays"], "weights": Array(self._raised.numpy())}
-        )
-        return request
+        return _with_weights(request, self._raised)
 
     def close(self) -> bool:
         """Ends a round."""
         self._raised = None
         return super().close()
+
+
+@dataclass(kw_only=True)
+class SumObserver:
+    """A server that learns the sum of a round's clients and no update.
+
+    It reads no reply, and with noise in shares a secure sum shows it no more. What it knows of a round is the
+    total that the honest code was given, the number of clients in it, and the weights that it sent. From the
+    total it takes what it expects of the others.
+
+    Args:
+        victim: The attacked client.
+        see: Takes each round's observation.
+        references: Trains clients of its own, on records that no client has.
+        ascent: The gradient ascent of a malicious server; None: it sends what the honest code sends.
+        probe: Evaluates the model on all targets, for the ascent.
+        everybody: Whether all clients receive raised weights, or the victim alone in its message.
+        targets: The targets of the current round; None: all are scored.
+        round: The number of the round, for its observation.
+        scale: The factor from answers to steps of the weights, if clients send sums of gradients.
+    """
+
+    victim: int
+    see: See
+    references: References
+    ascent: Ascent | None = None
+    probe: Probe | None = None
+    everybody: bool = False
+    targets: Ids | None = None
+    round: int = 0
+    scale: float = 1.0
+    _model: Tensor | None = None
+    _raised: Tensor | None = None
+
+    def act(self, request: Message) -> Message:
+        """Stores the weights that are sent, and replaces them where the attack raises a loss."""
+        if (clients := _clients_of(request)) is None:
+            return request
+        if self._model is None:  # the same for all: the round has one global model
+            self._model = torch.from_numpy(parts_of(request)[0]["weights"])
+            if self.ascent is not None and self.probe is not None and self.targets is not None:
+                self._raised = self.ascent.climb(self.probe.at(self.targets), self._model)
+        if self._raised is None or not (self.everybody or clients.tolist() == [self.victim]):
+            return request
+        return _with_weights(request, self._raised)
+
+    def observe(self, reply: Message) -> Message:
+        """Reads nothing in a single message."""
+        return reply
+
+    def close(self, total: RoundTotal) -> bool:
+        """Ends a round; False if there was no sum, or if some refused: perhaps the victim.
+
+        Args:
+            total: What the honest code knows of the round, in which the victim was requested.
+        """
+        model, raised, self._model, self._raised = self._model, self._raised, None, None
+        if model is None or total.void or total.refused or not total.answered:
+            return False
+        sent = model if raised is None else raised
+        # At least two, for their spread; four for each client, so that their mean has half of its error.
+        count = max(16, 4 * total.answered)
+        others = self.references(sent, count)
+        honest = others if raised is None or self.everybody else self.references(model, count)
+        seen = torch.from_numpy(self.scale * total.updates).float()
+        update = seen - expected_sum(honest, total.answered - 1)
+        self.see(Sight(sent, update, others, self.targets, self.round))
+        return True
 
 
 @dataclass
@@ -228,8 +297,22 @@ class Isolator:
 
 def _client_of(request: Message) -> int | None:
     """The client that a training request is for, where it is for one alone."""
+    clients = _clients_of(request)
+    return int(clients[0]) if clients is not None and len(clients) == 1 else None
+
+
+def _clients_of(request: Message) -> Ids | None:
+    """The clients that a training request is for; None for other requests."""
     if request.metadata.message_type != "train":
         return None
     # Only this array: the weights are large, and every message is inspected.
-    clients = request.content.array_records["arrays"]["clients"].numpy()
-    return int(clients[0]) if len(clients) == 1 else None
+    clients: Ids = request.content.array_records["arrays"]["clients"].numpy()
+    return clients
+
+
+def _with_weights(request: Message, weights: Tensor) -> Message:
+    """A training request with other weights."""
+    request.content.array_records["arrays"] = ArrayRecord(
+        {**request.content.array_records["arrays"], "weights": Array(weights.numpy())}
+    )
+    return request

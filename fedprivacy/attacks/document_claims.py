@@ -16,7 +16,7 @@ from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.guarantees.statement import SEES, guarantees
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.sections import Ascent, Released
+from fedprivacy.scenario.attack.sections import Ascent, Attack, Released
 
 BOUNDS = ("advantage", "balanced_accuracy", "auc", "tpr_at_fpr", "basis")
 GAME = (
@@ -39,6 +39,11 @@ RELEASED = (
     "record is nor who is a member. Each of its reference models is trained on a half of these records that "
     "its own coins drew, in one place and without noise."
 )
+SUMS = (
+    "A server that sees sums learns the sum of a round's clients, how many they are, and no update. It "
+    "trains clients of its own on test records, from the model that it sent, and takes from the sum what "
+    "these let it expect of the others. It takes the rounds that have the victim."
+)
 BY_ARM = (
     "Each arm plays the same game with the same coins. Each epsilon is that of one run of one arm alone; "
     "whoever sees several of them has seen several releases of the same people."
@@ -57,8 +62,9 @@ def frame_of(scenario: AttackScenario) -> dict[str, Any]:
     game = [GAME] if scenario.membership_attacks else []
     trials = dict.fromkeys(REGISTRY[attack.kind].note for attack in scenario.trial_attacks.values())
     looked = any(isinstance(kind, Released) for kind in scenario.attacks.values())
+    sums = any(attack.in_sum for attack in scenario.attacks.values())
     seen = scenario.game.transcripts and bool(scenario.membership_attacks)
-    stored = [TRANSCRIPTS] * seen + [RELEASED] * looked
+    stored = [TRANSCRIPTS] * seen + [RELEASED] * looked + [SUMS] * sums
     notes = [*game, *trials, BRANCHES, *([BY_ARM] if scenario.arms else []), *stored]
     return {"notes": notes, "operator_only": list(ReplayDocument.OPERATOR_ONLY)}
 
@@ -79,6 +85,7 @@ def attack_claims(
     return {
         **_run_claims(variant, name, number, plan, ledger),
         "isolating": attack.isolating,
+        **_of_sum(attack, plan),
         "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
         "bound": bound_of_ledger(ledger, attack.seat).to_json(),
     }
@@ -136,6 +143,13 @@ def _run_claims(
         "rounds": attack.rounds_taken(variant.game.members + variant.game.nonmembers) or None,
         "guarantee": guarantee.to_json(),
     }
+
+
+def _of_sum(attack: Attack, plan: Plan) -> dict[str, int]:
+    """How many clients an observed sum has; nothing for an attack that sees updates or models."""
+    if not attack.in_sum:
+        return {}
+    return {"clients_in_sum": round(plan.sampler.expected_cohort(plan.population))}
 
 
 def proved(guesses: Guesses, delta: float) -> dict[str, Any]:

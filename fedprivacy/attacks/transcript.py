@@ -22,8 +22,10 @@ class Sight:
 
     Args:
         sent: The weights that were trained from, float32, shape (parameters,).
-        update: What the victim made of them, or in a participant's seat all the others, shape (parameters,).
-        others: The updates of other clients, each from what it was sent, shape (others, parameters).
+        update: What the victim made of them, or in a participant's seat all the others; of a sum what is
+            left of it without the others' expected part, shape (parameters,).
+        others: The updates of other clients, each from what it was sent, shape (others, parameters); where a
+            sum alone is seen, of clients of the attacker's own.
         targets: The numbers of the targets that were attacked, or None where all are judged.
         round: In which round of the attack, the first being 0.
     """

@@ -265,6 +265,7 @@ class Attack(Part):
     attack: str = ""
     seat: Annotated[str, CHECKED]
     isolating: bool = False
+    clients_in_sum: Annotated[Count | None, IF_THERE] = None
     trust: str | None = None
     mechanism: str | None = None
     epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None

@@ -156,6 +156,8 @@ def _checked_trials(
         refuse_length(
             len(attack["runs"]), scenario.game.repeats, f"{key}.runs", where, "its scenario implies", AGAIN
         )
+        if attack.get("public_pictures") and not getattr(scenario.data, "public", False):
+            raise refusal(where, f"{key}.public_pictures", "are of records that are not public", AGAIN)
         for run in attack["runs"]:
             if max(run["successes"], run.get("without") or 0) > run["trials"]:
                 raise refusal(where, f"{key}.runs", "has more successes than trials", AGAIN)

@@ -18,8 +18,11 @@ from fedprivacy.scenario.attack.sections import Ascent as AscentSettings
 from fedprivacy.scenario.attack.sections import Attack, Passive
 from scenarios.attacks.game_setup import GameSetup, Tensors
 from scenarios.attacks.participation_budget import NOTHING, AttackRounds
-from server.adversary import Climber, Interposed, Isolator, Listener
+from scenarios.attacks.reference_clients import ReferenceClients
+from server.adversary import Climber, Interposed, Isolator, Listener, SumObserver
 from server.hosts import deal_hosts
+from server.sampling import draw_cohort
+from server.strategy import Federation
 
 See = Callable[[Sight], None]
 
@@ -67,7 +70,7 @@ def attack_from_seat(
     """
     seat = _isolated if branch.attack.isolating else _participant
     if branch.attack.seat == "server" and not branch.attack.isolating:
-        seat = _server
+        seat = _sums if branch.attack.in_sum else _server
     watched = set(branch.watched)
 
     def watch(sight: Sight) -> None:
@@ -113,6 +116,47 @@ def _server(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent:
         if turn in branch.watched or turn == len(turns) - 1:
             after[turn + 1] = stage.quality().accuracy
     return Outcome(before, after)
+
+
+def _sums(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: AttackRounds) -> Outcome:
+    attack, ascent = branch.attack, ascent_of(branch.attack)
+    observer = SumObserver(
+        victim=setup.game.victim,
+        see=see,
+        references=ReferenceClients(setup).updates,
+        ascent=ascent,
+        probe=None if ascent is None else setup.probe,
+        everybody=isinstance(attack, AscentSettings) and attack.everybody,
+        scale=setup.scale,
+    )
+    stage = setup.resume(branch.key, tensors, spent, lambda grid: Interposed(grid, observer))
+    before, after = stage.quality().accuracy, {}
+    number: int | None = setup.scenario.warm_up
+    turns = _turns(setup, branch)
+    for turn, targets in enumerate(turns):
+        observer.round, observer.targets = turn, targets
+        number = None if number is None else _next_with(stage.federation, setup.game.victim, number)
+        if number is not None:
+            _, total = stage.federation.round(number)
+            observer.close(total)
+            number += 1
+        if turn in branch.watched or turn == len(turns) - 1:
+            after[turn + 1] = stage.quality().accuracy
+    return Outcome(before, after)
+
+
+def _next_with(federation: Federation, victim: int, number: int) -> int | None:
+    """The first round from a number on whose cohort has the victim; None if it has no answer left.
+
+    A server chooses which rounds it runs, and a sum without the victim shows nothing of it: an attack takes
+    the rounds with the victim alone. The guarantee against the server rests on no secret cohort.
+    """
+    eligible = federation.ledger.eligible()
+    if eligible is not None and victim not in eligible:
+        return None
+    while victim not in draw_cohort(federation.plan, federation.ledger, federation.streams, number):
+        number += 1
+    return number
 
 
 def _isolated(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: AttackRounds) -> Outcome:

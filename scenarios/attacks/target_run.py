@@ -90,7 +90,7 @@ class TargetRun:
             return branch.attack.trials * max(1, branch.rounds) + branch.rounds * self.plan.population
         if isinstance(branch.attack, Released):
             return branch.attack.references * self.scenario.warm_up * self.plan.population
-        return branch.rounds * (1 if branch.attack.isolating else self.plan.population)
+        return branch.rounds * (1 if branch.attack.isolating else self.plan.most_in_a_sum)
 
     @property
     def label(self) -> str:

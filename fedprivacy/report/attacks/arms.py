@@ -12,7 +12,15 @@ from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.io.validation import damaged
 from fedprivacy.report import words
-from fedprivacy.report.attacks import attack_table, figures, frontier, headline, lecture_figures, strongest
+from fedprivacy.report.attacks import (
+    attack_table,
+    figures,
+    frontier,
+    headline,
+    lecture_figures,
+    strongest,
+    sums,
+)
 from fedprivacy.report.attacks.strongest import Reached
 from fedprivacy.report.blocks import (
     Block,
@@ -100,11 +108,11 @@ def _decides(seat: str, group: list[Reached]) -> list[str]:
         )
     if not best:
         lines.append(f"{who} no completed arm guarantees {useful}.")
-    if quiet is None:
+    if quiet is None and any(reach.best is not None for reach in known):
         lines.append(
             f"{who} no arm is left in which the strongest attack is indistinguishable from guessing."
         )
-    elif not any(quiet is reach for reach in best.values()):
+    elif quiet is not None and not any(quiet is reach for reach in best.values()):
         proof = "nothing is proven" if quiet.bound.auc is None else f"proven is at most {_most(quiet)}"
         lines.append(
             f"{who} by measurement alone, the most accurate where the strongest attack is "
@@ -146,7 +154,10 @@ def sections(document: ReplayDocument) -> list[Section]:
     blocks.append(summary(document))
     if left := skipped(document):
         blocks.append(Details("Attacks that could not be had", [Items(left)]))
-    shown = [Section("frontier", "Accuracy, epsilon and the strongest attack", blocks, folded=False)]
+    shown = [
+        *sums.sections(document),
+        Section("frontier", "Accuracy, epsilon and the strongest attack", blocks, folded=False),
+    ]
     details = [
         Details(f"Every attack in the arm {name}", [attack_table.figured(_alone(document, name))])
         for name in strongest.looks(document)

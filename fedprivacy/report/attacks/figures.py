@@ -132,6 +132,8 @@ def described(attack: Attack) -> str:
     parts = [KINDS.get(attack.attack, attack.attack)]
     if attack.isolating:
         parts.insert(0, "isolating")
+    if attack.clients_in_sum is not None:
+        parts.append(f"sees a sum of {words.counted(attack.clients_in_sum, 'client')}")
     if attack.targets_per_round is not None:
         parts.append(f"{words.counted(attack.targets_per_round, 'target')} a round")
     elif attack.observed is not None:

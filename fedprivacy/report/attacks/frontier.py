@@ -60,9 +60,9 @@ def _attacks(
         reaches = [reach for reach in group if reach.arm.arm == name]
         allowed = {reach.arm.level: reach.bound.auc for reach in reaches if reach.bound.auc is not None}
         if allowed:
-            dashes = _dashes(bounded.index(name), len(bounded))
+            dashed = dashes(bounded.index(name), len(bounded))
             points = epsilon_axis.points(places, allowed)
-            bounds.append(Series((look[0], "_", dashes), ALLOWED, points, width=1.75, sample=SAMPLE))
+            bounds.append(Series((look[0], "_", dashed), ALLOWED, points, width=1.75, sample=SAMPLE))
         best = {reach.arm.level: reach.best.auc for reach in reaches if reach.best is not None}
         areas = {level: auc.value for level, auc in best.items()}
         ends = {level: (auc.low, auc.high) for level, auc in best.items()}
@@ -103,6 +103,6 @@ def _sample(look: Look, points: Sequence[Point]) -> Look:
     return look if any(point.joined for point in points) else (look[0], look[1], "")
 
 
-def _dashes(place: int, count: int) -> Any:
+def dashes(place: int, count: int) -> Any:
     """Dashes with room between them for those of the other arms, which may lie on the same line."""
     return (DASH * place, (DASH, DASH * max(1, count - 1)))

@@ -23,6 +23,12 @@ CHOSEN = (
     "participant those of an outsider, the server all. Each interval holds by itself."
 )
 
+WHO = {
+    "central": "the server adds noise",
+    "local": "each client adds noise",
+    "distributed": "each client adds a share of the noise, in a secure sum",
+}
+
 
 @dataclass(frozen=True)
 class Reached:
@@ -97,7 +103,7 @@ def promise(arm: ArmResult, *, short: bool = False) -> str:
     """The description of an arm: its noise, its unit, and the change that it protects from."""
     if arm.trust == "none":
         return "clipping alone, no epsilon" if arm.mechanism else "no noise"
-    who = {"central": "the server adds noise", "local": "each client adds noise"}.get(arm.trust, arm.trust)
+    who = WHO.get(arm.trust, arm.trust)
     return f"{who}; unit {arm.unit}" + ("" if short else f", {arm.adjacency}")
 
 

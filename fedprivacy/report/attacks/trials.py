@@ -13,6 +13,7 @@ from fedprivacy.report.charts.looks import Look
 
 HEADING = "Attacks that repeat an experiment"
 ALLOWED = "The most that the guarantee allows"
+MOST_IN_WORDS = 8  # results
 LOOK: Look = (svg.LOCAL, "o", "")
 CHANCE: Look = (svg.NONE, "x", "")
 BOUND: Look = (svg.CENTRAL, "|", "")
@@ -119,7 +120,9 @@ def finding(document: ReplayDocument) -> Finding:
     """The result of each attack at its ends of privacy, beside what is allowed."""
     verdict = document.judged
     agreed = verdict.words if verdict and not verdict.refuted else ""
-    return Finding(" ".join(sentences(document)), levels.terms(document), "What is guaranteed", agreed)
+    # The picture above has every result; of many a text would be a wall.
+    texts = sentences(document) if len(document.trials) <= MOST_IN_WORDS else [f"{sentence(document)}."]
+    return Finding(" ".join(texts), levels.terms(document), "What is guaranteed", agreed)
 
 
 def sentences(document: ReplayDocument) -> list[str]:

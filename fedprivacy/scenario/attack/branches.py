@@ -61,7 +61,7 @@ def branches_of(attacks: Mapping[str, Attack], targets: int) -> list[Branch]:
 
 def seat_of(attack: Passive) -> str:
     """Which rounds a passive attack can look at: from which seat, and of which stream."""
-    parts = ["passive", attack.seat, *["isolating"] * attack.isolating]
+    parts = ["passive", attack.seat, *["sum"] * attack.in_sum, *["isolating"] * attack.isolating]
     return "-".join([*parts, *([] if attack.attacker is None else [str(attack.attacker)])])
 
 
@@ -87,5 +87,7 @@ def _branch(attacks: Mapping[str, Attack], targets: int) -> Branch:
     elif isinstance(longest, Released):
         key = _references(longest)
     else:
-        key = longest.model_dump_json(exclude_none=True)
+        # A view of single updates is not part of it: runs that were stored before `sees` have their noise.
+        unsaid = None if longest.in_sum else {"sees"}
+        key = longest.model_dump_json(exclude_none=True, exclude=unsaid)
     return Branch(tuple(attacks), longest, rounds, tuple(sorted(watched)), key)

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedprivacy.scenario.attack.branches import Branch, branches_of
-from fedprivacy.scenario.attack.sections import Attack, GameSettings, Poisoning, TrialAttack
+from fedprivacy.scenario.attack.sections import (
+    Ascent,
+    Attack,
+    GameSettings,
+    Poisoning,
+    Released,
+    TrialAttack,
+)
 from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.scenario import Scenario
@@ -73,6 +80,34 @@ class GameValues:
         """The rounds that a client's noise is made for under local trust."""
         rounds = self.run.server.rounds
         return min(rounds, self.run.privacy.max_participations or rounds)
+
+    @property
+    def limits_answers(self) -> bool:
+        """Whether attacks take answers that clients count, since their noise is made for so many."""
+        trust = self.run.privacy.trust  # under "distributed" other attacks are refused, for a better reason
+        return trust == "local" or (trust == "distributed" and self.sums_alone)
+
+    @property
+    def answers_before(self) -> int:
+        """The answers of the victim before the attacks; of drawn cohorts the expected number, rounded up."""
+        sampling, population = self.run.sampling, self.run.population
+        cohort = min(population, getattr(sampling, "cohort", population))
+        return math.ceil(self.began * getattr(sampling, "rate", cohort / population))
+
+    @property
+    def sums_alone(self) -> bool:
+        """Whether the attacks on messages, at least one, all see the sum of a round and no update."""
+        on_messages = [attack for attack in self.attacks.values() if not isinstance(attack, Released)]
+        return bool(on_messages) and all(
+            attack.in_sum and not isinstance(attack, TrialAttack) for attack in on_messages
+        )
+
+    @property
+    def addresses_one(self) -> bool:
+        """Whether an attack needs the message of a single client, to see it or to change it."""
+        return not self.sums_alone or any(
+            isinstance(attack, Ascent) and not attack.everybody for attack in self.attacks.values()
+        )
 
     @property
     def branches(self) -> list[Branch]:

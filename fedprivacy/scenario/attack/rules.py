@@ -41,9 +41,9 @@ def _answers_last(v: GameValues) -> Iterator[Finding]:
 
     Their noise is made for so many answers, and those to one attack are spent for the next.
     """
-    if v["privacy.trust"] != "local":
+    if not v.limits_answers:
         return
-    began, most = v.began, v.most_answers
+    began, most = v.answers_before, v.most_answers
     for branch in v.branches:
         if began >= most:
             yield Finding(
@@ -98,7 +98,7 @@ def _of_attacks(v: GameValues) -> Iterator[Finding]:
 
 
 def _begins_too_late(v: GameValues) -> bool:
-    return v["privacy.trust"] == "local" and bool(v.branches) and v.began >= v.most_answers
+    return v.limits_answers and bool(v.branches) and v.answers_before >= v.most_answers
 
 
 def _batches_move(v: GameValues) -> bool:
@@ -184,16 +184,24 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
         lambda v: _too_patient(v)[0],
         lambda v: _too_patient(v)[1],
     ),
-    Rule(
-        "sampling.name",
-        lambda v: v.has_pools and v["sampling.name"] != "all",
-        "an attacked client must be in every round",
-        'Set sampling.name = "all".',
-        shown=False,
+    First(
+        Rule(
+            "sampling.name",
+            lambda v: v.has_pools and v["sampling.name"] != "all" and not v.sums_alone,
+            "an attacked client must be in every round",
+            'Set sampling.name = "all".',
+            shown=False,
+        ),
+        Rule(
+            "sampling.name",
+            lambda v: v.has_pools and v["sampling.name"] == "separated",
+            "an attack takes one round with the victim after the other, and these lie apart",
+            'Set sampling.name = "all" or "fixed".',
+        ),
     ),
     Rule(
         "federation.chunk_size",
-        lambda v: v["federation.chunk_size"] != 1,
+        lambda v: v["federation.chunk_size"] != 1 and v.addresses_one,
         "messages hold sums over several clients, and no single update could be seen or sent",
         "Set chunk_size = 1.",
     ),
@@ -208,7 +216,7 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
     ),
     Rule(
         "privacy.noise_draw",
-        {"privacy.noise_draw": "sum"},
+        lambda v: v["privacy.noise_draw"] == "sum" and not v.sums_alone,
         "the noise is drawn for sums, and no single update could be seen or sent",
         'Set noise_draw = "client".',
     ),

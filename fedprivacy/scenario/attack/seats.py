@@ -20,9 +20,31 @@ def _not_from(seat: str, key: str, problem: str, remedy: str) -> Rule[AttackValu
 ATTACK_RULES: tuple[Entry[AttackValues], ...] = (
     Rule(
         "kind",
-        lambda v: v["kind"] != "released" and v.around["privacy.trust"] == "distributed",
+        lambda v: v["trials"] is not None and v.around["privacy.trust"] == "distributed",
+        "is not made for noise in shares: its trials repeat single updates",
+        'Set privacy.trust = "central", "local" or "none".',
+    ),
+    Rule(
+        "kind",
+        lambda v: (
+            not (v["kind"] == "released" or v["in_sum"] or v["trials"] is not None)
+            and v.around["privacy.trust"] == "distributed"
+        ),
         'reads or sends single updates, and under trust "distributed" a secure sum shows nobody one',
-        'Use kind = "released", which attacks the final model, or privacy.trust = "central" or "local".',
+        'Set sees = "sum" from the server\'s seat, use kind = "released", which attacks the final model, or '
+        'privacy.trust = "central" or "local".',
+    ),
+    Rule(
+        "sees",
+        lambda v: v["sees"] == "sum" and v["seat"] != "server",
+        "a participant sees global models, and no sum",
+        'Remove it, or set seat = "server".',
+    ),
+    Rule(
+        "isolating",
+        lambda v: v["sees"] == "sum" and bool(v["isolating"]),
+        "the sum of a victim alone is its update",
+        'Remove it, or set sees = "updates".',
     ),
     _not_from("server", "attacker", 'has no effect with seat = "server"', "Remove it."),
     _not_from(

@@ -67,12 +67,21 @@ class _Attack(Section):
     seat: Literal["server", "participant"] = Field(
         "server", description="From where: the server sees each update, a participant the global models."
     )
+    sees: Literal["updates", "sum"] = Field(
+        "updates",
+        description='What the server sees of a round: each update, or "sum", the sum of its clients alone.',
+    )
     isolating: bool = Field(
         False, description="Whether the server gives the victim a stream of its own instead of the aggregate."
     )
     attacker: int | None = Field(
         None, ge=0, description="The client that attacks from a participant's seat.", examples=[1]
     )
+
+    @property
+    def in_sum(self) -> bool:
+        """Whether it sees the sum of all clients alone."""
+        return self.sees == "sum"
 
 
 class Passive(_Attack):
@@ -165,6 +174,11 @@ class Released(Section):
     @property
     def isolating(self) -> bool:
         """It sends nothing to anybody."""
+        return False
+
+    @property
+    def in_sum(self) -> bool:
+        """It sees no round."""
         return False
 
     def rounds_taken(self, targets: int) -> int:

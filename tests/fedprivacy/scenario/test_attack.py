@@ -160,13 +160,27 @@ ONE_MISTAKE = {
         [('trust = "none"', CENTRAL.replace("central", "distributed"))],
         [
             f'my.toml:{line}: attacks.{name}.kind = "{kind}": reads or sends single updates, and under trust '
-            '"distributed" a secure sum shows nobody one. Use kind = "released", which attacks the final model, or '
-            'privacy.trust = "central" or "local".'
+            '"distributed" a secure sum shows nobody one. Set sees = "sum" from the server\'s seat, use kind = '
+            '"released", which attacks the final model, or privacy.trust = "central" or "local".'
             for line, name, kind in (
                 (27, "look", "passive"),
                 (29, "climb", "active-gradient-ascent"),
                 (32, "inside", "passive"),
             )
+        ],
+    ),
+    "the sum from a participant's seat": (
+        [('kind = "passive"\nseat = "participant"', 'kind = "passive"\nseat = "participant"\nsees = "sum"')],
+        [
+            'my.toml:31: attacks.inside.sees = "sum": a participant sees global models, and no sum. Remove it, or '
+            'set seat = "server".'
+        ],
+    ),
+    "the sum of an isolated victim": (
+        [('seat = "server"', 'sees = "sum"\nisolating = true')],
+        [
+            "my.toml:28: attacks.climb.isolating = true: the sum of a victim alone is its update. Remove it, or set "
+            'sees = "updates".'
         ],
     ),
     "a clipping norm that changes": (
@@ -473,3 +487,46 @@ def test_what_is_saved_is_read_again_as_the_same_scenario() -> None:
         assert {key: stored["attacks"][name][key] for key in attack} == attack
     assert list(stored["attacks"]) == ["look", "climb", "inside"]
     assert "boost" not in stored["attacks"]["climb"]
+
+
+SUMS = """[attacks.look]
+kind = "passive"
+sees = "sum"
+rounds = 2
+[attacks.climb]
+kind = "active-gradient-ascent"
+sees = "sum"
+everybody = true
+targets_per_round = 45
+"""
+SHARES = CENTRAL.replace("central", "distributed") + '\nnoise_draw = "sum"'
+
+
+def of_sums(*overrides: str, privacy: str = SHARES) -> AttackScenario:
+    text = GOOD[: GOOD.index("[attacks.look]")].replace('trust = "none"', privacy) + SUMS
+    text = text.replace("rounds = 5", "rounds = 9").replace("[game]", "[game]\nwarm_up = 3")
+    return loads(text.replace("chunk_size = 1", "chunk_size = 4"), "my.toml", overrides)
+
+
+def test_attacks_on_sums_need_no_single_message_and_no_client_in_every_round() -> None:
+    assert set(of_sums().attacks) == {"look", "climb"}
+    fixed = ("sampling={name='fixed', cohort=2}",)
+    assert of_sums(*fixed).privacy.trust == "distributed"
+    for privacy in ('trust = "none"', CENTRAL, LOCAL):
+        assert set(of_sums(*fixed, privacy=privacy).attacks) == {"look", "climb"}
+    with pytest.raises(ScenarioError, match="chunk_size = 4: messages hold sums over several clients"):
+        of_sums("attacks.climb.everybody=false")  # the victim alone is sent the raised weights
+    with pytest.raises(ScenarioError, match=r"sampling\.name: an attacked client must be in every round"):
+        of_sums(*fixed, "attacks.look.sees=updates", privacy='trust = "none"')
+    with pytest.raises(ScenarioError, match="one round with the victim after the other, and these lie apart"):
+        of_sums("sampling={name='separated', cohort=2, separation=2}")
+
+
+def test_attacks_on_sums_end_with_the_answers_that_noise_is_made_for() -> None:
+    with pytest.raises(ScenarioError, match="clients answer 4 times, which is what their noise is made for"):
+        of_sums("privacy.max_participations=4")
+    # Of cohorts of two of four clients the victim is in about half of the rounds before.
+    drawn = of_sums("privacy.max_participations=6", "sampling={name='fixed', cohort=2}", "game.warm_up=4")
+    assert drawn.warm_up == 4
+    with pytest.raises(ScenarioError, match="clients answer 2 times"):
+        of_sums("privacy.max_participations=2", "sampling={name='fixed', cohort=2}", "game.warm_up=4")

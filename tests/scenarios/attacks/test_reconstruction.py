@@ -152,6 +152,10 @@ def test_pictures_are_the_operators_unless_the_data_are_public(tmp_path: Path) -
     assert digits not in json.dumps(public(secret))
     pages = [(Path(secret["path"]) / name).read_text() for name in ("report.html", "operator.html")]
     assert ["Nearest wrong" in page for page in pages] == [False, True]
+    shown["public_pictures"] = shown.pop("pictures")
+    (Path(secret["path"]) / "run.json").write_text(json.dumps(secret))
+    with pytest.raises(InputError, match=r"trials\[0\]\.public_pictures: are of records that are not public"):
+        checked_document(Path(secret["path"]))
     open_to_all = result(tmp_path / "open", *few, "data.public=true", report=True)
     [shown] = open_to_all["trials"]
     assert shown["public_pictures"][0]["original"] == digits
