@@ -50,7 +50,7 @@ def proportion_high(hits: int, trials: int, error: float) -> float:
 
 
 def mean_high(mean: float, count: int, error: float) -> float:
-    """An upper end for the mean of independent values in [0, 1], one-sided at `error` (Hoeffding 1963, 2.1).
+    """An upper end for the mean of independent values in [0, 1], one-sided (Hoeffding 1963, 2.1).
 
     It assumes nothing about the values, and is no point where all of them are equal.
 
