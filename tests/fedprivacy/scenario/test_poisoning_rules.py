@@ -96,4 +96,4 @@ def test_rows_of_numbers_have_no_pixels(text: str) -> None:
 
 def test_secure_sums_show_no_single_update(text: str) -> None:
     changes = ["privacy={trust='distributed', clipping_norm=1.0, noise_multiplier=2.0, delta=1e-3}"]
-    assert "secure sum shows nobody one" in complaint(text, *changes)
+    assert "is not made for noise in shares" in complaint(text, *changes)
