@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
@@ -179,6 +179,18 @@ def charge(state: RecordDict, fleet: Fleet, answers: NDArray[np.int32]) -> None:
     if budgets is not None and answers.any():
         counts = np.minimum(budgets.counts + answers, budgets.cap, dtype=np.int32)
         _store(state, Budgets(counts, budgets.last, budgets.cap))
+
+
+def answers_given(states: Mapping[int, RecordDict], fleet: Fleet) -> NDArray[np.int32] | None:
+    """How often each client has answered, shape (population,); None where nobody counts.
+
+    Args:
+        states: The states of all nodes.
+        fleet: Their clients.
+    """
+    budgets = [_load(state, fleet) for state in states.values()]
+    counts = [each.counts for each in budgets if each is not None]
+    return np.max(counts, axis=0) if counts else None
 
 
 def _budgets(state: RecordDict, here: NodeClients, fleet: Fleet) -> Budgets | None:

@@ -42,6 +42,8 @@ from fedprivacy.secure_sum.rounds import refusal
 from fedprivacy.secure_sum.stored_client import StoredClient
 from fedprivacy.secure_sum.transcript import Phase, Roster
 
+SPARE_ROUNDS, ROUNDS_PER_ANSWER = 100, 10  # that a node enters, whether they end or not
+
 
 def answer_step(
     here: NodeClients, fleet: Fleet, request: SumRequest, pool: WorkerPool | JointTraining | None
@@ -66,7 +68,8 @@ def answer_step(
         raise Refusal("request for a secure sum, and the node has no plan of its own", "node-config")
     vet_step(fleet, request, here.hosts)
     keys = _keys(here.owner, fleet, here.hosts)
-    stored = StoredClient(here.account.home, request.client, here.account.locked)
+    most = SPARE_ROUNDS + ROUNDS_PER_ANSWER * fleet.plan.answers
+    stored = StoredClient(here.account.home, request.client, here.account.locked, most)
     if request.phase is Phase.ENDED:
         stored.end(request.round_id)
         return StepReply(b""), NO_FAULTS

@@ -53,7 +53,7 @@ class Total:
     Args:
         integers: The sum of the survivors' integers modulo 2^b, int64, shape (d,); None: the round is void.
         survivors: The clients in it, sorted; of a void round those that answered last, or sent inputs.
-        refused: How many clients did not enter, since their budget is spent.
+        refused: How many clients refused before or at their input, since their budget is spent.
         faults: Of the clients that dropped out before their input, by kind.
         reason: Why it is void; None if it is not.
     """

@@ -16,6 +16,7 @@ from fedprivacy.attacks.verdict import Case, TrialCase, Verdict, verdict
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.guarantees.statement import SEES, guarantees
 from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.sampling.cohorts import PoissonSampling
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import Ascent, Attack, Released
 
@@ -41,7 +42,8 @@ RELEASED = (
     "its own coins drew, in one place and without noise."
 )
 SUMS = (
-    "A server that sees sums learns the sum of a round's clients, how many they are, and no update. It "
+    "A server that sees sums learns the sum of a round's clients, how many they are, and no update; of one "
+    "client the sum is its update. It "
     "trains clients of its own on test records, from the model that it sent, and takes from the sum what "
     "these let it expect of the others. It takes the rounds that have the victim."
 )
@@ -86,7 +88,7 @@ def attack_claims(
     return {
         **_run_claims(variant, name, number, plan, ledger),
         "isolating": attack.isolating,
-        **_of_sum(attack, plan),
+        **_of_sum(attack, plan, variant.federation.dropout),
         "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
         "bound": bound_of_ledger(ledger, attack.seat).to_json(),
     }
@@ -146,11 +148,15 @@ def _run_claims(
     }
 
 
-def _of_sum(attack: Attack, plan: Plan) -> dict[str, int]:
-    """How many clients an observed sum has; nothing for an attack that sees updates or models."""
+def _of_sum(attack: Attack, plan: Plan, dropout: float) -> dict[str, int]:
+    """How many clients an observed sum has on average; nothing for an attack that sees updates or models."""
     if not attack.in_sum:
         return {}
-    return {"clients_in_sum": round(plan.sampler.expected_cohort(plan.population))}
+    # Attacks take rounds with the victim: of independent draws it is in the cohort beside the others' mean.
+    drawn = plan.sampler.expected_cohort(plan.population)
+    if isinstance(plan.sampler, PoissonSampling):
+        drawn = 1 + plan.sampler.rate * (plan.population - 1)
+    return {"clients_in_sum": max(1, round(drawn * (1 - dropout)))}
 
 
 def proved(guesses: Guesses, delta: float) -> dict[str, Any]:

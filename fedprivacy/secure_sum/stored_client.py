@@ -41,6 +41,7 @@ from fedprivacy.secure_sum.transcript import Phase
 FOLDER = "secure-sum"
 MOST_BYTES = 2**36  # of a round's file: an input of 2^32 coordinates has 16 GB
 SCHEMA = 1
+MOST_ROUNDS = 10**6  # that a client enters
 Lock = Callable[[], AbstractContextManager[None]]
 
 
@@ -71,16 +72,22 @@ class StoredRounds(Rounds):
     Args:
         path: The file; before the first round there is none.
         lock: Held while it is read and written.
+        most: The most rounds that the client enters. A server that begins rounds and never ends them costs
+            the client's machine no more.
     """
 
-    def __init__(self, path: Path, lock: Lock) -> None:
+    def __init__(self, path: Path, lock: Lock, most: int) -> None:
         super().__init__()
-        self._path, self._file_lock = path, lock
+        self._path, self._file_lock, self._most = path, lock, most
 
     def enter(self, round_id: str) -> None:
         """As `Rounds.enter`, with the round on disk before this returns."""
         with self._file_lock():
             self._entered = set(self._read())
+            if len(self._entered) >= self._most:
+                raise refusal(
+                    round_id, f"this client has entered {self._most:,} rounds, the most that its plan allows."
+                )
             super().enter(round_id)
             content = {"schema": SCHEMA, "rounds": sorted(self._entered)}
             data = json.dumps({**content, "digest": _digest(content)}).encode()
@@ -110,17 +117,18 @@ class StoredClient:
         home: The folder of its node.
         identity: The client's.
         lock: Held while files are read and written; one for all processes with this home.
+        most: The most rounds that the client enters, whether they end or not.
 
     Raises:
         OSError: The folder cannot be made.
     """
 
-    def __init__(self, home: Path, identity: int, lock: Lock) -> None:
+    def __init__(self, home: Path, identity: int, lock: Lock, most: int = MOST_ROUNDS) -> None:
         self._folder, self._lock = home / FOLDER, lock
         make_inner(self._folder)
         self._folder.chmod(0o700)
         self._path = self._folder / f"client-{identity}.round"
-        self.rounds: Rounds = StoredRounds(self._folder / f"client-{identity}.rounds", lock)
+        self.rounds: Rounds = StoredRounds(self._folder / f"client-{identity}.rounds", lock, most)
 
     def answer(
         self,

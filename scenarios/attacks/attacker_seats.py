@@ -9,9 +9,11 @@ from typing import Any
 import torch
 
 from clients.adversary import Participant
+from clients.app import answers_given
 from fedprivacy.attacks.ascent import Ascent
 from fedprivacy.attacks.game import Ids
 from fedprivacy.attacks.transcript import Sight
+from fedprivacy.errors import InputError
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.attack.branches import Branch
 from fedprivacy.scenario.attack.sections import Ascent as AscentSettings
@@ -24,6 +26,7 @@ from server.hosts import deal_hosts
 from server.sampling import draw_cohort
 from server.strategy import Federation
 
+MOST_DRAWN = 10_000  # cohorts drawn for one with the victim
 See = Callable[[Sight], None]
 
 
@@ -130,6 +133,9 @@ def _sums(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: A
         scale=setup.scale,
     )
     stage = setup.resume(branch.key, tensors, spent, lambda grid: Interposed(grid, observer))
+    # A resumed server knows from the warm-up who has answered how often, and requests nobody in vain.
+    if (given := answers_given(stage.grid.states, setup.fleet)) is not None:
+        stage.federation.ledger.participations = given
     before, after = stage.quality().accuracy, {}
     number: int | None = setup.scenario.warm_up
     turns = _turns(setup, branch)
@@ -149,14 +155,22 @@ def _next_with(federation: Federation, victim: int, number: int) -> int | None:
     """The first round from a number on whose cohort has the victim; None if it has no answer left.
 
     A server chooses which rounds it runs, and a sum without the victim shows nothing of it: an attack takes
-    the rounds with the victim alone. The guarantee against the server rests on no secret cohort.
+    the rounds with the victim alone. The guarantees that hold here rest on no secret cohort
+    (`scenario.attack.rules`).
+
+    Raises:
+        InputError: the victim is drawn too rarely.
     """
     eligible = federation.ledger.eligible()
     if eligible is not None and victim not in eligible:
         return None
-    while victim not in draw_cohort(federation.plan, federation.ledger, federation.streams, number):
-        number += 1
-    return number
+    for later in range(number, number + MOST_DRAWN):
+        if victim in draw_cohort(federation.plan, federation.ledger, federation.streams, later):
+            return later
+    raise InputError(
+        f"game.victim = {victim}: is in none of {MOST_DRAWN:,} cohorts. Set a larger cohort or rate in "
+        "[sampling]."
+    )
 
 
 def _isolated(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: AttackRounds) -> Outcome:

@@ -13,7 +13,7 @@ from fedprivacy.report.blocks import Group, Picture, Section, Table, Value
 from fedprivacy.report.charts import Axis, Chart, Lines, Point, Reference, Series, looks
 from fedprivacy.report.charts.looks import Look
 
-Kind = tuple[str, Level]  # trust model and level of privacy
+Kind = tuple[str, Level, str | None]  # trust model, level of privacy, unit of the guarantee
 
 
 def sections(document: ReplayDocument) -> list[Section]:
@@ -65,19 +65,22 @@ def _kinds(attacks: Sequence[Attack]) -> dict[Kind, Look]:
     """The look of each trust model at each level of privacy: the trust model's own for its first level."""
     kinds = list(dict.fromkeys(map(_kind, attacks)))
     rest, chosen = iter(looks.others(len(kinds))), dict[Kind, Look]()
-    for trust, level in kinds:
-        first = all(trust != known for known, _ in chosen)
-        chosen[trust, level] = looks.LOOKS.get(trust, looks.LOOKS["none"]) if first else next(rest)
+    for kind in kinds:
+        first = all(kind[0] != known[0] for known in chosen)
+        chosen[kind] = looks.LOOKS.get(kind[0], looks.LOOKS["none"]) if first else next(rest)
     return {kind: (color, marker or "d", line) for kind, (color, marker, line) in chosen.items()}
 
 
 def _kind(attack: Attack) -> Kind:
-    return str(attack.trust), attack.level
+    unit = None if attack.guarantee is None or attack.epsilon is None else attack.guarantee.unit
+    return str(attack.trust), attack.level, unit
 
 
 def _label(kind: Kind) -> str:
-    trust, level = kind
-    return levels.name(level) if trust == "none" else f"{trust}, {levels.name(level)}"
+    trust, level, unit = kind
+    if trust == "none":
+        return levels.name(level)
+    return f"{trust}, {levels.name(level)}" + (f", unit {unit}" if unit == "example" else "")
 
 
 def _panel(attacks: Sequence[Attack], name: str) -> Lines:

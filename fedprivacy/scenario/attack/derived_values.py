@@ -103,6 +103,18 @@ class GameValues:
         )
 
     @property
+    def any_sum(self) -> bool:
+        """Whether a membership attack sees the sum of a round."""
+        return any(attack.in_sum and not isinstance(attack, TrialAttack) for attack in self.attacks.values())
+
+    @property
+    def test_records(self) -> int | None:
+        """The number of test records, as far as it is known."""
+        data = self.run.data
+        known = data.facts.test_records if isinstance(data, FileData) else self["data.test_records"]
+        return None if known is None else int(known)
+
+    @property
     def addresses_one(self) -> bool:
         """Whether an attack needs the message of a single client, to see it or to change it."""
         return not self.sums_alone or any(

@@ -194,10 +194,27 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
         ),
         Rule(
             "sampling.name",
+            lambda v: v.sums_alone and v["sampling.name"] != "all" and v["privacy.trust"] == "central",
+            "an attack on sums takes only rounds with the victim, and the epsilons of central trust rest on "
+            "cohorts that nobody chooses",
+            'Set sampling.name = "all", or another privacy.trust.',
+        ),
+        Rule(
+            "sampling.name",
             lambda v: v.has_pools and v["sampling.name"] == "separated",
             "an attack takes one round with the victim after the other, and these lie apart",
             'Set sampling.name = "all" or "fixed".',
         ),
+    ),
+    Rule(
+        "data.test_records",
+        lambda v: v.any_sum and v.test_records is not None and v.test_records < 2 * v.of_victim,
+        lambda v: (
+            f"an attack on sums trains clients of its own on test records, {v.of_victim} each as a client "
+            f"has, and there are {v.test_records}"
+        ),
+        "Take data with more test records, or deal records to more clients.",
+        shown=False,
     ),
     Rule(
         "federation.chunk_size",

@@ -41,6 +41,12 @@ ATTACK_RULES: tuple[Entry[AttackValues], ...] = (
         'Remove it, or set seat = "server".',
     ),
     Rule(
+        "sees",
+        lambda v: v["sees"] == "sum" and v.around["server.aggregation"] not in (None, "mean"),
+        lambda v: f'with server.aggregation = "{v.around["server.aggregation"]}" no sum is made',
+        'Set server.aggregation = "mean", or sees = "updates".',
+    ),
+    Rule(
         "isolating",
         lambda v: v["sees"] == "sum" and bool(v["isolating"]),
         "the sum of a victim alone is its update",

@@ -512,7 +512,7 @@ def test_attacks_on_sums_need_no_single_message_and_no_client_in_every_round() -
     assert set(of_sums().attacks) == {"look", "climb"}
     fixed = ("sampling={name='fixed', cohort=2}",)
     assert of_sums(*fixed).privacy.trust == "distributed"
-    for privacy in ('trust = "none"', CENTRAL, LOCAL):
+    for privacy in ('trust = "none"', LOCAL):
         assert set(of_sums(*fixed, privacy=privacy).attacks) == {"look", "climb"}
     with pytest.raises(ScenarioError, match="chunk_size = 4: messages hold sums over several clients"):
         of_sums("attacks.climb.everybody=false")  # the victim alone is sent the raised weights
@@ -520,6 +520,14 @@ def test_attacks_on_sums_need_no_single_message_and_no_client_in_every_round() -
         of_sums(*fixed, "attacks.look.sees=updates", privacy='trust = "none"')
     with pytest.raises(ScenarioError, match="one round with the victim after the other, and these lie apart"):
         of_sums("sampling={name='separated', cohort=2, separation=2}")
+    with pytest.raises(ScenarioError, match="epsilons of central trust rest on cohorts that nobody chooses"):
+        of_sums(*fixed, privacy=CENTRAL)
+    with pytest.raises(
+        ScenarioError, match=r'attacks\.look\.sees.*server\.aggregation = "median" no sum is made'
+    ):
+        of_sums("server.aggregation=median", "federation.observe=each", privacy='trust = "none"')
+    with pytest.raises(ScenarioError, match=r"data\.test_records.*clients of its own on test records"):
+        of_sums("data.test_records=3", privacy='trust = "none"')
 
 
 def test_attacks_on_sums_end_with_the_answers_that_noise_is_made_for() -> None:

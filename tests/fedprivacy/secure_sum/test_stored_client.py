@@ -49,6 +49,7 @@ class Node:
     def __init__(self, home: Path, round_id: str = ROUND) -> None:
         self.home, self.round_id = home, round_id
         self.during: Callable[[], object] = lambda: None
+        self.most = 100
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -56,7 +57,7 @@ class Node:
             yield
 
     def _answer(self, phase: Phase, message: bytes, run: Callable[[Client], Checked]) -> bytes:
-        stored = StoredClient(self.home, 0, self.lock)
+        stored = StoredClient(self.home, 0, self.lock, self.most)
         arguments = 0, node_key(0), roster_of(range(5)), PARAMETERS, self.round_id
 
         def client_of(state: ClientState | None) -> Client:
@@ -383,3 +384,14 @@ def test_a_client_that_hands_over_takes_no_further_step() -> None:
 def test_a_client_that_entered_no_round_or_ended_is_not_restored(phase: int) -> None:
     with pytest.raises(InputError, match="no further step"):
         Client.restored(ClientState(phase), 0, node_key(0), roster_of(range(5)), PARAMETERS, ROUND)
+
+
+def test_a_server_cannot_make_a_client_enter_rounds_without_end(tmp_path: Path) -> None:
+    for number in range(3):
+        node = Node(tmp_path, f"round {number}")
+        node.most = 3
+        node.advertise()
+    node = Node(tmp_path, "round 3")
+    node.most = 3
+    with pytest.raises(Refusal, match="entered 3 rounds, the most that its plan allows"):
+        node.advertise()

@@ -67,17 +67,22 @@ privacy.delta = 1e-2
 
 
 @pytest.fixture(scope="module")
-def document(tmp_path_factory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("poisoned")
+def scenario(tmp_path_factory) -> AttackScenario:
+    folder = tmp_path_factory.mktemp("pictures")
     path = folder / "pictures.npz"
     rng = np.random.default_rng(0)
     y = np.arange(420) % 3
     x = rng.normal(size=(420, 4, 4)) * 0.3 + np.eye(3, 16)[y].reshape(420, 4, 4)
     users = np.arange(300) // 3 % 10
     np.savez(path, x_train=x[:300], y_train=y[:300], x_test=x[300:], y_test=y[300:], user_train=users)
-    scenario = loads(TEXT.replace("PATH", str(path)))
-    assert isinstance(scenario, AttackScenario)
-    return replay(scenario, folder / "runs", workers=1)
+    loaded = loads(TEXT.replace("PATH", str(path)))
+    assert isinstance(loaded, AttackScenario)
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def document(scenario: AttackScenario, tmp_path_factory) -> dict[str, Any]:
+    return replay(scenario, tmp_path_factory.mktemp("runs"), workers=1)
 
 
 def result(document: dict[str, Any], arm: str) -> dict[str, Any]:
@@ -111,9 +116,7 @@ def test_the_certificate_is_there_where_the_server_clips_and_nowhere_else(docume
         assert reason in bound["assumptions"][0]
 
 
-def test_honest_runs_of_a_trial_have_the_same_draws_and_trials_differ(document) -> None:
-    scenario = loads(json_text(document))
-    assert isinstance(scenario, AttackScenario)
+def test_honest_runs_of_a_trial_have_the_same_draws_and_trials_differ(scenario) -> None:
     noisy = next(variant for variant in scenario.variants if variant.arm == "noisy")
     setup = GameSetup(noisy)
     tensors = setup.warm_up()

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from fedprivacy.attacks.bounds import bound_of_ledger
+from fedprivacy.attacks.document_claims import attack_claims
 from fedprivacy.attacks.roc import auc
 from fedprivacy.attacks.transcript import Judgement
 from fedprivacy.errors import InputError
@@ -25,6 +26,7 @@ from scenarios.attacks.game_setup import GameSetup
 from scenarios.attacks.reference_clients import ReferenceClients
 from scenarios.attacks.replay import replay
 from server import adversary
+from server.sampling import draw_cohort
 
 TEXT = """name = "sums"
 seed = 1
@@ -247,3 +249,37 @@ def test_transcripts_of_sums_are_scored_again_without_a_round(document, tmp_path
     again = replay(asked, tmp_path, workers=1, stored=stored, report=False)
     first = [attack for attack in document["attacks"] if attack["name"] == "looking"]
     assert [a["auc"] for a in again["attacks"]] == [a["auc"] for a in first]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_clients_that_have_answered_enough_cost_the_attack_no_round(seed: int) -> None:
+    """Clients answer 6 times, in 8 rounds of half of them and in the attack; those who are spent are not drawn."""
+    limits = (
+        f"seed={seed}",
+        "sampling.cohort=8",
+        "server.rounds=30",
+        "game.warm_up=8",
+        "privacy.max_participations=6",
+        "privacy.min_survivors=4",
+    )
+    alone = loads(LOOKING, overrides=(SHARES, *limits))
+    assert isinstance(alone, AttackScenario)
+    setup, judgement, _ = played(alone, "looking")
+    before = np.zeros(16, int)
+    # Of the warm-up's rounds the victim was in some, and each of the attack's takes one more answer.
+    for number in range(8):
+        drawn = draw_cohort(setup.fleet.plan, Ledger(setup.fleet.plan), setup.fleet.streams, number)
+        before[drawn] += 1
+    assert len(judgement.passes) == min(4, 6 - before[0])
+
+
+def test_the_clients_in_a_sum_are_counted_where_the_victim_is_in_every_round() -> None:
+    plain = scenario("sampling={name='poisson', rate=0.1}")
+    plan = GameSetup(plain).fleet.plan
+    claims = attack_claims(plain, "looking", 0, plan, Ledger(plan).in_advance().to_json())
+    assert claims["clients_in_sum"] == 2  # 1 + 15 / 10
+    halved = scenario("federation.dropout=0.5", "federation.observe=sum")
+    claims = attack_claims(
+        halved, "looking", 0, GameSetup(halved).fleet.plan, Ledger(plan).in_advance().to_json()
+    )
+    assert claims["clients_in_sum"] == 8
