@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.attacks.bounds import curves_of_ledger
+from fedprivacy.attacks.bounds import STEPS, curves_of_ledger
 from fedprivacy.attacks.roc import auc
 from fedprivacy.attacks.trials import GUESSING, TRIALS, Ceiling, Outcome, Rows, Victim, Without
 from fedprivacy.errors import InputError
@@ -25,10 +25,10 @@ Pool = tuple[NDArray[np.int64], NDArray[np.int64]]  # free records in the group,
 AUC = "AUC"
 WHERE = ("in", "outside")
 OF_RECORDS = "the guarantee is for single records, and a property is of all records of the victim"
-STEPS = {
-    "replace-one": (1, "another share of a group is a change of one client's records: one step"),
-    "add-remove": (2, "another share of a group is two steps: the client is taken away and put back changed"),
-    "zero-out": (2, "another share of a group is two steps: the update is zeroed and put back changed"),
+_WHY = {
+    "replace-one": "another share of a group is a change of one client's records: one step",
+    "add-remove": "another share of a group is two steps: the client is taken away and put back changed",
+    "zero-out": "another share of a group is two steps: the update is zeroed and put back changed",
 }
 _RIDGE = 1e-3  # of the mean squared norm: regularises the discriminant where parameters outnumber shadows
 
@@ -63,9 +63,11 @@ class PropertyInference:
         if not bounded:
             return Ceiling(None, curves[0][1])
         curve, assumptions = min(bounded, key=lambda pair: pair[0].auc)
-        steps, why = STEPS[ledger["adjacency"]]
-        curve = curve.twice() if steps == 2 else curve
-        return Ceiling((1 + curve.advantage) / 2, (why, *assumptions), curve.basis, {AUC: curve.auc})
+        adjacency = ledger["adjacency"]
+        curve = curve.twice() if STEPS["client", adjacency] == 2 else curve
+        return Ceiling(
+            (1 + curve.advantage) / 2, (_WHY[adjacency], *assumptions), curve.basis, {AUC: curve.auc}
+        )
 
     def check(self, attack: Property, victim: Victim) -> None:
         """Refuses a group without enough free records for a world with and one without the property.

@@ -60,8 +60,7 @@ class RecordReconstruction:
         self, attack: Reconstruction, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None
     ) -> Ceiling:
         """Reconstruction robustness by the seat's trade-off curve; see `TrialKind.ceiling`."""
-        bound = bound_of_ledger(ledger, attack.seat, self.chance(attack))
-        return Ceiling(bound.success, bound.assumptions, bound.basis)
+        return bound_of_ledger(ledger, attack.seat, self.chance(attack))
 
     def check(self, attack: Reconstruction, victim: Victim) -> None:
         """Refuses a prior or a batch that is larger than the data; see `TrialKind.check`."""
