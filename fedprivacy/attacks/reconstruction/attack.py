@@ -8,7 +8,7 @@ guesses succeed with probability guesses / candidates at most, which is kappa of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -31,6 +31,7 @@ from fedprivacy.attacks.trials import (
     Rows,
     Victim,
     Without,
+    observations,
 )
 from fedprivacy.data.images import square_image
 from fedprivacy.errors import InputError
@@ -41,7 +42,7 @@ Ids = NDArray[np.int64]
 ABSENT = "rebuilt of records that were not there"
 PSNR, WRONG_PSNR = "median PSNR, dB", "median PSNR of the nearest wrong picture, dB"
 SHOWN = 6  # pictures in the report
-_NUMBERS = 2**25  # of observations in memory at once
+_KEY = "trials/0"  # of the noise; another key draws other noise
 
 
 class RecordReconstruction:
@@ -126,6 +127,11 @@ class _Draw:
         """The victim's records in a trial if its record is this candidate."""
         return np.append(self.known[trial], self.candidates[candidate])
 
+    @property
+    def worlds(self) -> list[Ids]:
+        """The victim's records in each trial."""
+        return [self.world(trial, place) for trial, place in enumerate(self.places)]
+
 
 def _informed(attack: Reconstruction, victim: Victim, draw: _Draw) -> Outcome:
     """Picks the candidate whose update without noise is the likeliest.
@@ -139,7 +145,7 @@ def _informed(attack: Reconstruction, victim: Victim, draw: _Draw) -> Outcome:
     # Without other records each trial has the same candidates' updates.
     alone = draw.known.shape[1] == 0
     clean = _clean(victim, draw, 0, every) if alone else None
-    for trials, observed in _observed(attack, victim, victim, draw):
+    for trials, observed in observations(victim, draw.worlds, _KEY):
         for trial, row in zip(trials, observed, strict=True):
             updates = _clean(victim, draw, trial, every) if clean is None else clean
             successes += int(informed.pick(row, updates) == draw.places[trial])
@@ -160,7 +166,7 @@ def _rebuilding(attack: Reconstruction, victim: Victim, draw: _Draw) -> Outcome:
     present: list[Similarity] = []
     shown: list[RebuiltPicture] = []
     absent = 0
-    for trials, observed in _observed(attack, victim, sent, draw):
+    for trials, observed in observations(sent, draw.worlds, _KEY):
         for trial, row in zip(trials, observed, strict=True):
             guesses = levels.stretched(rebuild(row, draw.world(trial, draw.places[trial])))
             for place in (draw.places[trial], draw.absent[trial]):
@@ -213,17 +219,6 @@ def _method(attack: Reconstruction, victim: Victim) -> tuple[Victim, Rebuild]:
         return search.rebuild(module, at, observed, torch.from_numpy(labels), x.shape[1:], local, stream)
 
     return victim, invert
-
-
-def _observed(
-    attack: Reconstruction, victim: Victim, sent: Victim, draw: _Draw
-) -> Iterator[tuple[range, Rows]]:
-    """The observations of the trials, in blocks that fit in memory."""
-    rows = max(1, _NUMBERS // len(victim.weights[0]))
-    for start in range(0, attack.trials, rows):
-        trials = range(start, min(start + rows, attack.trials))
-        worlds = [draw.world(trial, draw.places[trial]) for trial in trials]
-        yield trials, sent.answers(worlds, f"trials/{start}")
 
 
 def _flat(victim: Victim, numbers: Ids) -> NDArray[np.float64]:

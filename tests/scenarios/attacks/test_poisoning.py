@@ -14,6 +14,7 @@ from fedprivacy.attacks.poisoning.attack import goal_of
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import loads
+from fedprivacy.verification.scenario_without_data import stored_scenario
 from fedprivacy.verification.verify import checked_document
 from scenarios.attacks.game_setup import GameSetup, Stage
 from scenarios.attacks.replay import replay
@@ -112,8 +113,7 @@ def test_the_certificate_is_there_where_the_server_clips_and_nowhere_else(docume
 
 
 def test_honest_runs_of_a_trial_have_the_same_draws_and_trials_differ(document) -> None:
-    scenario = loads(json_text(document))
-    assert isinstance(scenario, AttackScenario)
+    scenario = stored_scenario(AttackScenario, document, "run.json", "attack again")
     noisy = next(variant for variant in scenario.variants if variant.arm == "noisy")
     setup = GameSetup(noisy)
     tensors = setup.warm_up()
