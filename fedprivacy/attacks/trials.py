@@ -23,9 +23,8 @@ from fedprivacy.scenario.attack.sections import TrialAttack
 
 TRIALS = (
     "An attack in trials repeats its experiment with a fresh secret each time. The victim answers in the "
-    "observed rounds of one run, each time from other records and with noise of its own. Trials are "
-    "experiments that exclude each other: a guarantee covers one of them, as it covers the one victim that "
-    "exists."
+    "observed rounds of one run, each time from other records and with noise of its own. Only one "
+    "of the trials would really happen, and the guarantee covers that one."
 )
 GUESSING = "guessing succeeds"
 NUMBERS = 2**25  # of observations in memory at once

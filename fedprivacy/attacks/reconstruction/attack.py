@@ -54,7 +54,7 @@ class RecordReconstruction:
     note: ClassVar[str] = TRIALS
 
     def chance(self, attack: Reconstruction, without: Without | None = None) -> float:
-        """Guesses that know nothing but the candidates."""
+        """The success of guesses that are made without the update."""
         return mass_of_guesses(attack.guesses, attack.candidates)
 
     def ceiling(
@@ -213,7 +213,7 @@ def _method(attack: Reconstruction, victim: Victim) -> tuple[Victim, Rebuild]:
 
     def invert(row: NDArray[np.float64], world: Ids) -> NDArray[np.float64]:
         x, y = victim.records(world)
-        # It knows the labels of the victim's other records; that of the record follows from the update.
+        # The attacker knows the labels of the victim's other records, and infers that of the record.
         labels = np.append(y[:-1], label_of(row, victim.classes, y[:-1]))
         observed, local = torch.from_numpy(row), LocalSteps(steps, rate)
         return search.rebuild(module, at, observed, torch.from_numpy(labels), x.shape[1:], local, stream)

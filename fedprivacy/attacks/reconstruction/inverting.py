@@ -2,8 +2,8 @@
 
 "Inverting gradients: how easy is it to break privacy in federated learning?". Pictures are sought whose
 simulated local training gives an update in the direction of the observed one, by Adam on the sign of the
-gradient. The attacker knows the model, the labels and the local steps; of a single record the label follows
-from the update's last bias (Zhao, Mopuri and Bilen 2020).
+gradient. The attacker knows the model, the local steps and the labels of all records but one, whose label it
+infers from the update's last biases (`label_of`; of a single record Zhao, Mopuri and Bilen 2020).
 """
 
 from __future__ import annotations
