@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from fedprivacy.attacks.bounds import curves_of_ledger
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.signals import Probe
-from fedprivacy.attacks.trials import TRIALS, Ceiling, Outcome, Rows, Victim, Without
+from fedprivacy.attacks.trials import TRIALS, Ceiling, Outcome, Victim, Without, observations
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import Attribute
@@ -99,15 +99,16 @@ class AttributeInference:
         imputer = Imputer.of(column, of_attacker[:half])
         targets, worlds = _worlds(attack, column, of_worlds, "trial", attack.trials)
         imputed = imputer.log_probabilities(targets)
-        observed = victim.answers(worlds, "trial")
         if attack.knows == "others":
-            scores = imputed + _log_likelihoods(victim, column, targets, worlds, observed)
+            scores = imputed + _log_likelihoods(victim, column, targets, worlds)
         else:
             shadows, imitated = _worlds(attack, column, of_attacker[half:], "shadow", attack.shadows)
-            examples = _alignment(victim, column, shadows, victim.answers(imitated, "shadow"))
+            examples = _alignment(victim, column, shadows, imitated, "shadow")
             evidence = np.stack([examples, imputer.log_probabilities(shadows)], axis=2)
             weights = fitted(evidence, column.codes[shadows])
-            scores = np.stack([_alignment(victim, column, targets, observed), imputed], axis=2) @ weights
+            scores = (
+                np.stack([_alignment(victim, column, targets, worlds, "trial"), imputed], axis=2) @ weights
+            )
         right = scores.argmax(axis=1) == column.codes[targets]
         without = imputed.argmax(axis=1) == column.codes[targets]
         return Outcome(
@@ -208,7 +209,7 @@ def _worlds(
 
 
 def _log_likelihoods(
-    victim: Victim, column: UnknownColumn, targets: Ids, worlds: Sequence[Ids], observed: Rows
+    victim: Victim, column: UnknownColumn, targets: Ids, worlds: Sequence[Ids]
 ) -> NDArray[np.float64]:
     """The log-likelihood of each candidate for who knows all other records, shape (trials, values).
 
@@ -218,34 +219,38 @@ def _log_likelihoods(
     candidates, values = column.candidates(targets), len(column.donors)
     labels = np.repeat(victim.records(targets)[1], values)
     larger = victim.with_records(candidates.reshape(-1, candidates.shape[-1]), labels)
-    imagined = [
-        np.append(world[:-1], victim.count + trial * values + value)
-        for trial, world in enumerate(worlds)
-        for value in range(values)
-    ]
-    rows = larger.answers(imagined, "imagined", noisy=False).reshape(len(worlds), values, -1)
-    squares = ((observed[:, None] - rows) ** 2).sum(axis=2)
+    squares = np.zeros((len(worlds), values))
+    for trials, observed in observations(victim, worlds, "trial", rows=1 + 2 * values):
+        imagined = [
+            np.append(worlds[trial][:-1], victim.count + trial * values + value)
+            for trial in trials
+            for value in range(values)
+        ]
+        rows = larger.answers(imagined, "imagined", first=trials.start * values, noisy=False)
+        gaps = observed[:, None] - rows.reshape(len(trials), values, -1)
+        squares[trials] = (gaps**2).sum(axis=2)
     # Trials and candidates shuffle their records differently, which counts as a little noise.
-    variance = max(victim.deviation**2, float(squares.min(axis=1).mean()) / observed.shape[1], _TINY)
+    variance = max(victim.deviation**2, float(squares.min(axis=1).mean()) / len(victim.weights[0]), _TINY)
     return np.asarray(-squares / (2 * variance))
 
 
-def _alignment(victim: Victim, column: UnknownColumn, targets: Ids, observed: Rows) -> NDArray[np.float64]:
+def _alignment(
+    victim: Victim, column: UnknownColumn, targets: Ids, worlds: Sequence[Ids], key: str
+) -> NDArray[np.float64]:
     """The inner product of each update with minus each candidate's gradient, shape (trials, values).
 
     Over the models of all observed rounds, less its mean over the candidates, and in units of its deviation.
     """
     candidates, labels = column.candidates(targets), victim.records(targets)[1]
-    count, values = candidates.shape[:2]
-    total = np.zeros((count, values))
-    for model in victim.weights:
-        weights = torch.from_numpy(model)
-        for trial in range(count):
-            x = torch.from_numpy(candidates[trial])
-            probe = Probe(victim.module, x, torch.full((values,), int(labels[trial]), dtype=torch.int64))
-            update = torch.from_numpy(observed[trial : trial + 1].astype(np.float32))
-            cosines, norms = probe.alignment(weights, update)
-            total[trial] += cosines[:, 0] * norms * np.linalg.norm(observed[trial])
+    models = [torch.from_numpy(model) for model in victim.weights]
+    total = np.zeros(candidates.shape[:2])
+    for trials, observed in observations(victim, worlds, key):
+        for trial, row in zip(trials, observed, strict=True):
+            y = torch.full((len(column.donors),), int(labels[trial]), dtype=torch.int64)
+            probe = Probe(victim.module, torch.from_numpy(candidates[trial]), y)
+            for model in models:
+                cosines, norms = probe.alignment(model, torch.from_numpy(row[None].astype(np.float32)))
+                total[trial] += cosines[:, 0] * norms * np.linalg.norm(row)
     total -= total.mean(axis=1, keepdims=True)
     return np.asarray(total / (total.std() or 1.0))
 

@@ -18,7 +18,8 @@ from fedprivacy.guarantees.statement import SEES
 RATES = (0.1, 0.01, 0.001)  # the false positive rates at which attacks are reported
 
 # The coin of the membership game includes or excludes one record of a client. Under each unit and adjacency
-# this is a number of steps between neighbouring data sets; two steps cost group privacy of two.
+# this is a number of steps between neighbouring data sets; two steps cost group privacy of two. With unit
+# "client" any other change of one client's records, or of its update, is as many.
 STEPS = {
     ("client", "replace-one"): 1,
     ("client", "add-remove"): 2,

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.attacks.bounds import curves_of_ledger
+from fedprivacy.attacks.bounds import STEPS, curves_of_ledger
 from fedprivacy.attacks.roc import auc
-from fedprivacy.attacks.trials import GUESSING, TRIALS, Ceiling, Outcome, Rows, Victim, Without
+from fedprivacy.attacks.trials import GUESSING, TRIALS, Ceiling, Outcome, Rows, Victim, Without, observations
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import Property
@@ -25,10 +25,10 @@ Pool = tuple[NDArray[np.int64], NDArray[np.int64]]  # free records in the group,
 AUC = "AUC"
 WHERE = ("in", "outside")
 OF_RECORDS = "the guarantee is for single records, and a property is of all records of the victim"
-STEPS = {
-    "replace-one": (1, "another share of a group is a change of one client's records: one step"),
-    "add-remove": (2, "another share of a group is two steps: the client is taken away and put back changed"),
-    "zero-out": (2, "another share of a group is two steps: the update is zeroed and put back changed"),
+_WHY = {
+    "replace-one": "another share of a group is a change of one client's records: one step",
+    "add-remove": "another share of a group is two steps: the client is taken away and put back changed",
+    "zero-out": "another share of a group is two steps: the update is zeroed and put back changed",
 }
 _RIDGE = 1e-3  # of the mean squared norm: regularises the discriminant where parameters outnumber shadows
 
@@ -63,9 +63,11 @@ class PropertyInference:
         if not bounded:
             return Ceiling(None, curves[0][1])
         curve, assumptions = min(bounded, key=lambda pair: pair[0].auc)
-        steps, why = STEPS[ledger["adjacency"]]
-        curve = curve.twice() if steps == 2 else curve
-        return Ceiling((1 + curve.advantage) / 2, (why, *assumptions), curve.basis, {AUC: curve.auc})
+        adjacency = ledger["adjacency"]
+        curve = curve.twice() if STEPS["client", adjacency] == 2 else curve
+        return Ceiling(
+            (1 + curve.advantage) / 2, (_WHY[adjacency], *assumptions), curve.basis, {AUC: curve.auc}
+        )
 
     def check(self, attack: Property, victim: Victim) -> None:
         """Refuses a group without enough free records for a world with and one without the property.
@@ -87,9 +89,11 @@ class PropertyInference:
     def run(self, attack: Property, victim: Victim) -> Outcome:
         """Trains a classifier on imitated victims, and lets it guess in each trial."""
         of_worlds, of_attacker = _pools(attack, victim)
-        examples, learned = _observed(attack, victim, of_attacker, "shadow", attack.shadows, noisy=False)
-        observed, coins = _observed(attack, victim, of_worlds, "trial", attack.trials, noisy=True)
-        scores = discriminant(examples, learned, victim.deviation)(observed)
+        imitated, learned = _worlds(attack, victim, of_attacker, "shadow", attack.shadows)
+        examples = victim.answers(imitated, "shadow", noisy=False)  # the discriminant takes them all at once
+        score = discriminant(examples, learned, victim.deviation)
+        worlds, coins = _worlds(attack, victim, of_worlds, "trial", attack.trials)
+        scores = np.concatenate([score(rows) for _, rows in observations(victim, worlds, "trial")])
         area = auc(scores[coins], scores[~coins])
         return Outcome(int(((scores > 0) == coins).sum()), len(coins), {AUC: area})
 
@@ -109,10 +113,10 @@ def _pools(attack: Property, victim: Victim) -> tuple[Pool, Pool]:
     return of_worlds, of_attacker
 
 
-def _observed(
-    attack: Property, victim: Victim, pool: Pool, key: str, count: int, *, noisy: bool
-) -> tuple[Rows, NDArray[np.bool_]]:
-    """The observations of so many worlds, half of them with the property, and which have it."""
+def _worlds(
+    attack: Property, victim: Victim, pool: Pool, key: str, count: int
+) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
+    """The records of the victim in so many worlds, half of them with the property, and which have it."""
     stream = victim.stream(f"property/{key}")
     coins = stream.permutation(np.arange(count) % 2 == 0)
     worlds = []
@@ -121,7 +125,7 @@ def _observed(
         counts = of_group, victim.size - of_group
         chosen = [stream.choice(part, few, replace=False) for part, few in zip(pool, counts, strict=True)]
         worlds.append(stream.permutation(np.concatenate(chosen)))
-    return victim.answers(worlds, key, noisy=noisy), coins
+    return worlds, coins
 
 
 class Discriminant:

@@ -7,7 +7,7 @@ a file of this room, with its line in `trial_registry`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -23,11 +23,11 @@ from fedprivacy.scenario.attack.sections import TrialAttack
 
 TRIALS = (
     "An attack in trials repeats its experiment with a fresh secret each time. The victim answers in the "
-    "observed rounds of one run, each time from other records and with noise of its own. Trials are "
-    "experiments that exclude each other: a guarantee covers one of them, as it covers the one victim that "
-    "exists."
+    "observed rounds of one run, each time from other records and with noise of its own. Only one "
+    "of the trials would really happen, and the guarantee covers that one."
 )
 GUESSING = "guessing succeeds"
+NUMBERS = 2**25  # of observations in memory at once
 Records = tuple[NDArray[np.float32], NDArray[np.int64]]  # records (records, *features), labels (records,)
 Rows = NDArray[np.float64]
 Settings = TypeVar("Settings", bound=TrialAttack, contravariant=True)
@@ -203,12 +203,15 @@ class Victim(Protocol):
     def deviation(self) -> float:
         """The standard deviation of the noise that `answers` leaves out if `noisy` is false; else 0."""
 
-    def answers(self, worlds: Sequence[NDArray[np.int64]], key: str, *, noisy: bool = True) -> Rows:
+    def answers(
+        self, worlds: Sequence[NDArray[np.int64]], key: str, *, first: int = 0, noisy: bool = True
+    ) -> Rows:
         """What the seat observes of the victim in each world, summed over the observed rounds.
 
         Args:
             worlds: The record numbers of the victim in each world.
-            key: Keys the noise: other keys draw independent noise.
+            key: Keys the noise, with the number of a world: others have independent noise.
+            first: The number of the first of these worlds.
             noisy: Whether with the noise of the run. An attacker that imitates victims leaves it out, where
                 it is Gaussian noise on whole observations; other noise stays.
 
@@ -287,6 +290,27 @@ class TrialKind(Protocol[Settings]):
 
     def run(self, attack: Settings, victim: Victim) -> Outcome:
         """Runs all trials."""
+
+
+def observations(
+    victim: Victim, worlds: Sequence[NDArray[np.int64]], key: str, *, rows: int = 1, noisy: bool = True
+) -> Iterator[tuple[range, Rows]]:
+    """What the seat observes of the victim in each world, in blocks that fit in memory.
+
+    Args:
+        victim: The victim.
+        worlds: The record numbers of the victim in each world.
+        key: Keys the noise; see `Victim.answers`. No block changes that of a world.
+        rows: The number of observations that the caller has in memory for each world, these included.
+        noisy: Whether with the noise of the run.
+
+    Yields:
+        The numbers of some worlds, and their observations, shape (worlds, parameters).
+    """
+    most = max(1, NUMBERS // (rows * len(victim.weights[0])))
+    for start in range(0, len(worlds), most):
+        block = range(start, min(start + most, len(worlds)))
+        yield block, victim.answers(worlds[block.start : block.stop], key, first=start, noisy=noisy)
 
 
 def success_rate(runs: Sequence[tuple[int, int]], error: float = (1 - CONFIDENCE) / 2) -> Figure:

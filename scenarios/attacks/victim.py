@@ -154,43 +154,45 @@ class AttackedClient:
         of_a_round = mechanism.standard_deviation if isinstance(mechanism, Gaussian) else 0.0
         return self.setup.scale * of_a_round * math.sqrt(len(self.models))
 
-    def answers(self, worlds: Sequence[Ids], key: str, *, noisy: bool = True) -> Rows:
+    def answers(self, worlds: Sequence[Ids], key: str, *, first: int = 0, noisy: bool = True) -> Rows:
         """What the seat observes of the victim in each world, summed over the observed rounds."""
         # The agreed number of records, also of smaller worlds: rates and noise are by it.
+        numbers = range(first, first + len(worlds))
         sizes = np.full(len(worlds), self.size)
-        rows = self._answers(worlds, sizes, key, noisy=noisy)
-        return rows + self._of_others(len(worlds), key) if self.in_sum else rows
+        rows = self._answers(worlds, sizes, key, first=first, noisy=noisy)
+        return rows + self._of_others(numbers, key) if self.in_sum else rows
 
-    def _of_others(self, count: int, key: str) -> Rows:
-        """The sum of all other clients' answers, each time with fresh noise, shape (count, parameters)."""
+    def _of_others(self, numbers: range, key: str) -> Rows:
+        """The sum of all other clients' answers in worlds of these numbers, each time with fresh noise."""
         partition, victim = self.setup.game.people.partition, self.setup.game.victim
         worlds = [partition.records(client) for client in range(partition.clients) if client != victim]
         sizes = np.delete(self.setup.fleet.sizes, victim)
         total = self._answers(worlds, sizes, f"{key}/others", noisy=False).sum(axis=0)
         mechanism = self.setup.fleet.plan.randomiser
         if not isinstance(mechanism, Gaussian):
-            return np.broadcast_to(total, (count, len(total)))
-        stream = self.setup.fleet.streams.noise(f"attacks/{self.key}/{key}/others")
+            return np.broadcast_to(total, (len(numbers), len(total)))
+        streams = self.setup.fleet.streams.noises(f"attacks/{self.key}/{key}/others", numbers)
         shares = len(worlds) * len(self.models)
-        noise = [mechanism.draw(len(total), stream, shares=shares) for _ in range(count)]
+        noise = [mechanism.draw(len(total), stream, shares=shares) for stream in streams]
         return total + self.setup.scale * np.array(noise)
 
-    def _answers(self, worlds: Sequence[Ids], sizes: Ids, key: str, *, noisy: bool) -> Rows:
+    def _answers(self, worlds: Sequence[Ids], sizes: Ids, key: str, *, first: int = 0, noisy: bool) -> Rows:
         setup, count = self.setup, len(worlds)
         people = setup.game.people
-        offsets = np.cumsum([0, *map(len, worlds)])
+        # A world is the client of its number, by which noise and shuffles are keyed; those before are empty.
+        offsets = np.concatenate([np.zeros(first, np.int64), np.cumsum([0, *map(len, worlds)])])
         dealt = Partition(np.concatenate(worlds), offsets, people.partition.public)
         streams = replace(setup.fleet.streams, run=f"{setup.fleet.streams.run}/{self.key}/{key}")
         fleet = replace(
             setup.fleet,
             people=replace(people, partition=dealt),
-            sizes=sizes,
+            sizes=np.concatenate([np.repeat(sizes[:1], first), sizes]),
             streams=streams,
             by_records=False,
             dropout=0.0,
             apart=None,
         )
-        clients = np.arange(count)
+        clients = np.arange(first, first + count)
         total = np.zeros((count, setup.fleet.parameters))
         for number, model in enumerate(self.models, start=self.first):
             request = TrainRequest(number, 0, 0, clients, model, fleet.plan, "each")
@@ -199,12 +201,12 @@ class AttackedClient:
                 trained = trainer.trained(chunk)
                 if noisy or not self.deviation:
                     part = trainer.privatised(chunk, trained)
-                    total[part.clients] += part.private
+                    total[part.clients - first] += part.private
                 else:
                     bound = fleet.plan.clipping_norm if fleet.plan.unit == "client" else None
-                    total[chunk] += clip(trained.updates.stack(), bound)[0].numpy()
+                    total[chunk - first] += clip(trained.updates.stack(), bound)[0].numpy()
             if self.seat == "participant" and (noisy or not self.deviation):
-                for world, row in enumerate(total):
+                for world, row in enumerate(total, start=first):
                     noise = replace(streams, run=f"{streams.run}/{world}")
                     row[:] = add_central_noise(row, fleet.plan, noise, number)
         return setup.scale * total

@@ -35,8 +35,8 @@ ERROR = (1 - CONFIDENCE) / 2  # of each end of what the honest runs gave, as `su
 NOTE = (
     "A trial of poisoning runs the attacked rounds twice from the same trained model, with noise and batches "
     "of its own: with all clients honest, and with the malicious ones. The certificate bounds what the "
-    "malicious clients change, by the upper end of the interval of the honest runs. Trials are experiments "
-    "that exclude each other, as those of one run do."
+    "malicious clients change, by the upper end of the interval of the honest runs. Only one trial would "
+    "really happen, and the certificate covers that one."
 )
 
 

@@ -18,22 +18,18 @@ step needs a bound on its update that it cannot evade: the server's own clipping
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dp_accounting import dp_event as dp
 
-from fedprivacy.accounting.epsilon import epsilon as accounted
 from fedprivacy.accounting.events import from_json
+from fedprivacy.attacks.bounds import STEPS
 from fedprivacy.attacks.tradeoff import GaussianCurve, TradeOff, from_event
-from fedprivacy.errors import InputError, UnsupportedEvent
+from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 
-# Steps between neighbours that replace one client's update by another: under add-remove and zero-out it is
-# taken away, and then another is put in its place.
-STEPS = {"replace-one": 1, "add-remove": 2, "zero-out": 2}
 # The reasons for which there is no certificate.
 NODES_CLIP = (
     "nodes clip the updates, which a malicious one does not: a server that clips each update itself "
@@ -72,14 +68,12 @@ class Certificate:
         curve: The trade-off curve of one step; None where nothing is certified.
         steps: The number of steps.
         assumptions: Those of the certificate; where there is none, the reason.
-        pair: (epsilon, delta) of all steps together, for delta of the ledger; None without a certificate.
     """
 
     clients: int
     curve: TradeOff | None
     steps: int
     assumptions: tuple[str, ...]
-    pair: tuple[float, float] | None = None
 
     def most(self, honest: float) -> float:
         """The largest probability of an event, or mean of values in [0, 1], with the malicious clients.
@@ -130,7 +124,7 @@ def certificate(ledger: Mapping[str, Any], *, clips: bool, clients: int, rounds:
         UnsupportedEvent: no accountant answers for its event.
     """
     try:
-        trust, unit, adjacency, delta = (ledger[key] for key in ("trust", "unit", "adjacency", "delta"))
+        trust, unit, adjacency = (ledger[key] for key in ("trust", "unit", "adjacency"))
         [claim] = [claim for claim in ledger["claims"] if claim["observer"] == "participant"]
         event, assumptions = claim["event"], tuple(claim["assumptions"])
     except (KeyError, TypeError, ValueError) as error:
@@ -139,13 +133,13 @@ def certificate(ledger: Mapping[str, Any], *, clips: bool, clients: int, rounds:
     if reason is not None or event is None:
         return Certificate(clients, None, 0, (reason or assumptions[0],))
     released = _in_rounds(from_json(event), rounds)
-    curve, steps = from_event(released, adjacency), clients * STEPS[adjacency]
+    curve, steps = from_event(released, adjacency), clients * STEPS["client", adjacency]
     if curve is None:
         return Certificate(clients, None, 0, (str(TrainingAssumption.NOISE_IS_ZERO),))
     # Where the cohort is public, nothing follows from its secrecy.
     drawn = (NOT_BY_COHORT,) * (clients > 1 and TrainingAssumption.SECRET_COHORT.among(assumptions))
     stated = (SERVER_CLIPS, NO_OTHER_HARM, *drawn, *assumptions)
-    return Certificate(clients, curve, steps, stated, _group(released, delta, adjacency, steps))
+    return Certificate(clients, curve, steps, stated)
 
 
 def _in_rounds(event: dp.DpEvent, rounds: int) -> dp.DpEvent:
@@ -153,15 +147,3 @@ def _in_rounds(event: dp.DpEvent, rounds: int) -> dp.DpEvent:
     if isinstance(event, dp.SelfComposedDpEvent):
         return dp.SelfComposedDpEvent(event.event, min(event.count, rounds))
     return event
-
-
-def _group(event: dp.DpEvent, delta: float, adjacency: str, steps: int) -> tuple[float, float] | None:
-    """The (epsilon, delta) of so many steps (Dwork and Roth 2014, Theorem 2.2, with the exact sum)."""
-    try:
-        single = accounted(event, delta, adjacency).epsilon
-    except UnsupportedEvent:
-        return None
-    if not single * steps < 700:  # beyond it no float holds the factor, and nothing is certified by it
-        return None
-    factor = math.expm1(steps * single) / math.expm1(single) if single > 0 else float(steps)
-    return steps * single, min(1.0, delta * factor)

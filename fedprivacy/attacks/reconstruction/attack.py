@@ -8,7 +8,7 @@ guesses succeed with probability guesses / candidates at most, which is kappa of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -31,6 +31,7 @@ from fedprivacy.attacks.trials import (
     Rows,
     Victim,
     Without,
+    observations,
 )
 from fedprivacy.data.images import square_image
 from fedprivacy.errors import InputError
@@ -41,7 +42,7 @@ Ids = NDArray[np.int64]
 ABSENT = "rebuilt of records that were not there"
 PSNR, WRONG_PSNR = "median PSNR, dB", "median PSNR of the nearest wrong picture, dB"
 SHOWN = 6  # pictures in the report
-_NUMBERS = 2**25  # of observations in memory at once
+_KEY = "trials/0"  # of the noise; another key draws other noise
 
 
 class RecordReconstruction:
@@ -53,15 +54,14 @@ class RecordReconstruction:
     note: ClassVar[str] = TRIALS
 
     def chance(self, attack: Reconstruction, without: Without | None = None) -> float:
-        """Guesses that know nothing but the candidates."""
+        """The success of guesses that are made without the update."""
         return mass_of_guesses(attack.guesses, attack.candidates)
 
     def ceiling(
         self, attack: Reconstruction, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None
     ) -> Ceiling:
         """Reconstruction robustness by the seat's trade-off curve; see `TrialKind.ceiling`."""
-        bound = bound_of_ledger(ledger, attack.seat, self.chance(attack))
-        return Ceiling(bound.success, bound.assumptions, bound.basis)
+        return bound_of_ledger(ledger, attack.seat, self.chance(attack))
 
     def check(self, attack: Reconstruction, victim: Victim) -> None:
         """Refuses a prior or a batch that is larger than the data; see `TrialKind.check`."""
@@ -127,6 +127,11 @@ class _Draw:
         """The victim's records in a trial if its record is this candidate."""
         return np.append(self.known[trial], self.candidates[candidate])
 
+    @property
+    def worlds(self) -> list[Ids]:
+        """The victim's records in each trial."""
+        return [self.world(trial, place) for trial, place in enumerate(self.places)]
+
 
 def _informed(attack: Reconstruction, victim: Victim, draw: _Draw) -> Outcome:
     """Picks the candidate whose update without noise is the likeliest.
@@ -140,7 +145,7 @@ def _informed(attack: Reconstruction, victim: Victim, draw: _Draw) -> Outcome:
     # Without other records each trial has the same candidates' updates.
     alone = draw.known.shape[1] == 0
     clean = _clean(victim, draw, 0, every) if alone else None
-    for trials, observed in _observed(attack, victim, victim, draw):
+    for trials, observed in observations(victim, draw.worlds, _KEY):
         for trial, row in zip(trials, observed, strict=True):
             updates = _clean(victim, draw, trial, every) if clean is None else clean
             successes += int(informed.pick(row, updates) == draw.places[trial])
@@ -161,7 +166,7 @@ def _rebuilding(attack: Reconstruction, victim: Victim, draw: _Draw) -> Outcome:
     present: list[Similarity] = []
     shown: list[RebuiltPicture] = []
     absent = 0
-    for trials, observed in _observed(attack, victim, sent, draw):
+    for trials, observed in observations(sent, draw.worlds, _KEY):
         for trial, row in zip(trials, observed, strict=True):
             guesses = levels.stretched(rebuild(row, draw.world(trial, draw.places[trial])))
             for place in (draw.places[trial], draw.absent[trial]):
@@ -208,23 +213,12 @@ def _method(attack: Reconstruction, victim: Victim) -> tuple[Victim, Rebuild]:
 
     def invert(row: NDArray[np.float64], world: Ids) -> NDArray[np.float64]:
         x, y = victim.records(world)
-        # It knows the labels of the victim's other records; that of the record follows from the update.
+        # The attacker knows the labels of the victim's other records, and infers that of the record.
         labels = np.append(y[:-1], label_of(row, victim.classes, y[:-1]))
         observed, local = torch.from_numpy(row), LocalSteps(steps, rate)
         return search.rebuild(module, at, observed, torch.from_numpy(labels), x.shape[1:], local, stream)
 
     return victim, invert
-
-
-def _observed(
-    attack: Reconstruction, victim: Victim, sent: Victim, draw: _Draw
-) -> Iterator[tuple[range, Rows]]:
-    """The observations of the trials, in blocks that fit in memory."""
-    rows = max(1, _NUMBERS // len(victim.weights[0]))
-    for start in range(0, attack.trials, rows):
-        trials = range(start, min(start + rows, attack.trials))
-        worlds = [draw.world(trial, draw.places[trial]) for trial in trials]
-        yield trials, sent.answers(worlds, f"trials/{start}")
 
 
 def _flat(victim: Victim, numbers: Ids) -> NDArray[np.float64]:

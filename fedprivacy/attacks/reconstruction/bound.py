@@ -17,32 +17,17 @@ two. Curves of sampled mechanisms differ by direction; those of `tradeoff` are o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fedprivacy.attacks.bounds import curves_of_ledger
 from fedprivacy.attacks.tradeoff import TradeOff
+from fedprivacy.attacks.trials import Ceiling
 from fedprivacy.errors import InputError
 
 _WHY = {
     "client": "the attacker knows all but one record, whose client is one step from a reference without it",
     "example": "the attacker knows all but one record, which is one step from a reference without it",
 }
-
-
-@dataclass(frozen=True)
-class ReconstructionBound:
-    """The most that any attacker at one seat reaches.
-
-    Args:
-        success: The largest probability of success; None without a guarantee.
-        basis: The curve that it follows from; empty without one.
-        assumptions: Those of the bound; without a guarantee, the reason first.
-    """
-
-    success: float | None
-    basis: str
-    assumptions: tuple[str, ...]
 
 
 def success_bound(curve: TradeOff, prior: float) -> float:
@@ -60,7 +45,7 @@ def success_bound(curve: TradeOff, prior: float) -> float:
     return min(1.0, float(curve.tpr(prior)))
 
 
-def bound_of_ledger(ledger: Mapping[str, Any], seat: str, prior: float) -> ReconstructionBound:
+def bound_of_ledger(ledger: Mapping[str, Any], seat: str, prior: float) -> Ceiling:
     """The bound that a run's ledger implies for one seat; the tightest of its claims.
 
     Args:
@@ -77,9 +62,9 @@ def bound_of_ledger(ledger: Mapping[str, Any], seat: str, prior: float) -> Recon
         raise InputError(f"the ledger is damaged: unit = {ledger.get('unit')!r}.")
     why = _WHY[ledger["unit"]]
     bounds = [
-        ReconstructionBound(None, "", assumptions)
+        Ceiling(None, assumptions)
         if curve is None
-        else ReconstructionBound(success_bound(curve, prior), curve.basis, (why, *assumptions))
+        else Ceiling(success_bound(curve, prior), (why, *assumptions), curve.basis)
         for curve, assumptions in curves
     ]
     return min(bounds, key=lambda bound: 2.0 if bound.success is None else bound.success)

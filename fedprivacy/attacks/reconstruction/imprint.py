@@ -12,17 +12,12 @@ With k bins of equal mass a record is alone among n with probability (1 - 1/k)^(
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from fedprivacy.attacks.reconstruction.analytic import FirstLayer, Vector
 from fedprivacy.errors import InputError
-from fedprivacy.models.by_name import flat_weights
 
 
 def quantiles(public: NDArray[np.float64], bins: int) -> Vector:
@@ -83,43 +78,6 @@ def unfit(module: nn.Module, bins: int) -> str:
     if outputs != bins:
         return f"an imprint of {bins} bins needs a first layer of {bins} outputs, and it has {outputs}"
     return ""
-
-
-class ImprintModule(nn.Module):
-    """The malicious architecture: an imprint in front of any model, which gets an even picture instead.
-
-    Args:
-        rest: The model of the scenario.
-        features: The shape of a record.
-        edges: The lower edges of the bins.
-    """
-
-    def __init__(self, rest: nn.Module, features: Sequence[int], edges: Vector) -> None:
-        super().__init__()
-        pixels, bins = math.prod(features), len(edges)
-        self.features = tuple(features)
-        self.imprint = nn.Linear(pixels, bins)
-        self.spread = nn.Linear(bins, pixels)
-        self.rest = rest
-        nn.init.constant_(self.imprint.weight, 1.0 / pixels)
-        nn.init.constant_(self.spread.weight, 1.0 / bins)
-        nn.init.zeros_(self.spread.bias)
-        with torch.no_grad():
-            self.imprint.bias.copy_(torch.from_numpy(-edges))
-
-    @property
-    def layer(self) -> FirstLayer:
-        """The imprint."""
-        return FirstLayer(self.imprint.out_features, self.imprint.in_features)
-
-    @property
-    def weights(self) -> NDArray[np.float32]:
-        """The weights that a server would send, shape (parameters,)."""
-        return flat_weights(self)
-
-    def forward(self, records: Tensor) -> Tensor:
-        passed = torch.relu(self.imprint(records.flatten(1)))
-        return self.rest(self.spread(passed).reshape(-1, *self.features))
 
 
 def rebuild_records(update: Vector, layer: FirstLayer) -> Vector:

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import integrate
-from scipy.special import ndtr
 
 Vector = NDArray[np.float64]
 
@@ -30,17 +28,3 @@ def candidate_scores(release: Vector, candidates: Vector) -> Vector:
 def pick(release: Vector, candidates: Vector) -> NDArray[np.int64]:
     """The number of the likeliest candidate; see `candidate_scores`."""
     return np.asarray(candidate_scores(release, candidates).argmax(axis=-1))
-
-
-def orthogonal_success(distance: float, candidates: int) -> float:
-    """How often `pick` is right among orthogonal candidates of one norm, under Gaussian noise.
-
-    Args:
-        distance: The norm of a candidate divided by the noise's standard deviation.
-        candidates: Their number.
-    """
-
-    def right(z: float) -> float:
-        return float(np.exp(-z * z / 2) / np.sqrt(2 * np.pi) * ndtr(z + distance) ** (candidates - 1))
-
-    return float(integrate.quad(right, -12, 12, limit=200)[0])

@@ -2,8 +2,8 @@
 
 "Inverting gradients: how easy is it to break privacy in federated learning?". Pictures are sought whose
 simulated local training gives an update in the direction of the observed one, by Adam on the sign of the
-gradient. The attacker knows the model, the labels and the local steps; of a single record the label follows
-from the update's last bias (Zhao, Mopuri and Bilen 2020).
+gradient. The attacker knows the model, the local steps and the labels of all records but one, whose label it
+infers from the update's last biases (`label_of`; of a single record Zhao, Mopuri and Bilen 2020).
 """
 
 from __future__ import annotations
@@ -56,7 +56,6 @@ class Inversion:
         steps: Steps of Adam.
         rate: Their learning rate, a tenth of it after 3/8, 5/8 and 7/8 of the steps.
         variation: The weight of the total variation, beside a cosine distance of 0 to 2.
-        restarts: Searches from other pictures, of which the one with the best cosine counts.
         low: The least value of a pixel.
         high: The largest value of a pixel.
     """
@@ -64,7 +63,6 @@ class Inversion:
     steps: int = 600
     rate: float = 0.1
     variation: float = 1e-2
-    restarts: int = 1
     low: float = 0.0
     high: float = 1.0
 
@@ -92,29 +90,12 @@ class Inversion:
         Raises:
             InputError: records are no square images.
         """
-        if square_image(features) is None:
+        image = square_image(features)
+        if image is None:
             raise InputError(
                 f"records of the shape {features} are no square images, whose total variation is small. "
                 'Take method = "analytic" or "informed".'
             )
-        searches = [
-            self._search(module, weights, observed, labels, features, local, stream)
-            for _ in range(self.restarts)
-        ]
-        return min(searches, key=lambda search: search[1])[0]
-
-    def _search(
-        self,
-        module: nn.Module,
-        weights: Tensor,
-        observed: Tensor,
-        labels: Tensor,
-        features: tuple[int, ...],
-        local: LocalSteps,
-        stream: np.random.Generator,
-    ) -> tuple[NDArray[np.float64], float]:
-        image = square_image(features)
-        assert image is not None
         channels, side = image
         drawn = stream.uniform(self.low, self.high, (len(labels), *features)).astype(np.float32)
         x = torch.from_numpy(drawn).requires_grad_(True)
@@ -122,7 +103,6 @@ class Inversion:
         milestones = [self.steps * eighths // 8 for eighths in (3, 5, 7)]
         schedule = torch.optim.lr_scheduler.MultiStepLR(adam, milestones, gamma=0.1)
         cosine = _cosine_distance(observed)
-        distance = float("inf")
         for _ in range(self.steps):
             gap = cosine(local.update(module, weights, x, labels))
             loss = gap + self.variation * total_variation(x.reshape(-1, side, side, channels))
@@ -132,8 +112,7 @@ class Inversion:
             schedule.step()
             with torch.no_grad():
                 x.clamp_(self.low, self.high)
-            distance = float(gap.detach())
-        return x.detach().flatten(1).double().numpy(), distance
+        return x.detach().flatten(1).double().numpy()
 
 
 def _cosine_distance(observed: Tensor) -> Callable[[Tensor], Tensor]:

@@ -31,7 +31,7 @@ def ledger(adjacency: str, unit: str) -> dict:
 )
 def test_the_bound_is_the_curve_at_the_accuracy_of_imputation(unit: str, adjacency: str, mu: float) -> None:
     """Noise 2 C: from the data without the client, or the record, the sum moves by C, under replace-one by 2 C."""
-    without = Without(Figure(0.6, 0.55, 0.65), {})
+    without = Without(Figure(0.6, 0.55, 0.65), {}, 400)
     ceiling = AttributeInference().ceiling(ATTACK, ledger(adjacency, unit), RUN, without)  # type: ignore[arg-type]
     assert ceiling.success == pytest.approx(norm.cdf(norm.ppf(0.65) + mu), abs=1e-9)
     assert BEST in ceiling.assumptions

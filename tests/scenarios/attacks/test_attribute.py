@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedprivacy.attacks import trials
+from fedprivacy.attacks.attribute_inference import AttributeInference
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.loading import loads
 from fedprivacy.verification.verify import checked_document
+from scenarios.attacks.game_setup import GameSetup
 from scenarios.attacks.replay import replay
+from scenarios.attacks.victim import AttackedClient
 
 TEXT = """name = "attribute"
 seed = 1
@@ -106,6 +110,20 @@ def test_updates_without_noise_give_the_answer_away_and_noise_leaves_imputation(
         checked_document(folder)
     page = (Path(document["path"]) / "report.html").read_text()
     assert "imputation from the other answers alone is right" in page
+
+
+@pytest.mark.parametrize("name", ["colour", "from-the-record"])
+def test_answers_are_guessed_alike_in_blocks(text: str, name: str, monkeypatch) -> None:
+    scenario: Any = loads(text.replace("noise_multiplier = 4.0", "noise_multiplier = 0.01"))
+    setup = GameSetup(scenario.variants[0])
+    model = np.zeros(setup.fleet.parameters, np.float32)
+    attacked = AttackedClient(setup, "server", (model,), 1, name)
+    attack = scenario.attacks[name]
+    whole = AttributeInference().run(attack, attacked)
+    monkeypatch.setattr(trials, "NUMBERS", 35 * len(model))
+    assert AttributeInference().run(attack, attacked) == whole
+    assert whole.without is not None
+    assert whole.successes > whole.without.successes
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from clients.fleet import Fleet
 from clients.request_validation import vet
 from fedprivacy.attacks.reconstruction.analytic import FirstLayer
-from fedprivacy.attacks.reconstruction.imprint import ImprintModule, imprinted, quantiles
+from fedprivacy.attacks.reconstruction.imprint import imprinted, quantiles
 from fedprivacy.documents.redaction import public
 from fedprivacy.errors import InputError, Refusal
 from fedprivacy.messages.protocol import TrainRequest
@@ -23,6 +23,7 @@ from scenarios.attacks.game_setup import GameSetup
 from scenarios.attacks.replay import replay
 from scenarios.attacks.trial_runs import check_trials
 from scenarios.attacks.victim import AttackedClient
+from tests.imprint_module import ImprintModule
 
 TEXT = """name = "rebuilt"
 seed = 1

@@ -11,6 +11,8 @@ import pytest
 import torch
 from scipy.stats import binom, chi2
 
+from fedprivacy.attacks import trials
+from fedprivacy.attacks.property_inference import PropertyInference
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import loads
@@ -62,10 +64,10 @@ def scenario(text: str = TEXT) -> AttackScenario:
     return loaded
 
 
-def victim(text: str, seat: str, rounds: int = 2) -> AttackedClient:
+def victim(text: str, seat: str, rounds: int = 2, in_sum: bool = False) -> AttackedClient:
     setup = GameSetup(scenario(text))
     model = np.zeros(setup.fleet.parameters, np.float32)
-    return AttackedClient(setup, seat, (model,) * rounds, 1, "threes")
+    return AttackedClient(setup, seat, (model,) * rounds, 1, "threes", in_sum)
 
 
 @pytest.mark.parametrize(("text", "seat"), [(TEXT, "server"), (CENTRAL, "participant")])
@@ -83,6 +85,39 @@ def test_each_trial_has_the_noise_of_the_plan_in_each_round_and_noise_of_its_own
     assert np.abs(correlations).max() < 6 / np.sqrt(noise.shape[1])
     shadows = attacked.answers(worlds, "shadow") - attacked.answers(worlds, "shadow", noisy=False)
     assert abs(np.corrcoef(noise.ravel(), shadows.ravel())[0, 1]) < 6 / np.sqrt(noise.size)
+
+
+@pytest.mark.parametrize("noisy", [True, False])
+@pytest.mark.parametrize(
+    ("text", "seat", "in_sum"),
+    [
+        (TEXT, "server", False),
+        (TEXT, "server", True),
+        (CENTRAL, "participant", False),
+    ],
+)
+def test_worlds_observed_in_blocks_have_the_same_bits(
+    text: str, seat: str, in_sum: bool, noisy: bool, monkeypatch
+) -> None:
+    """Worlds of several sizes, in blocks of 3 and at once."""
+    attacked = victim(text, seat, in_sum=in_sum)
+    pool = attacked.pools()[0]
+    worlds = [pool[start : start + attacked.size - start % 2] for start in range(8)]
+    whole = attacked.answers(worlds, "trial", noisy=noisy)
+    monkeypatch.setattr(trials, "NUMBERS", 6 * attacked.setup.fleet.parameters + 5)
+    blocks = list(trials.observations(attacked, worlds, "trial", rows=2, noisy=noisy))
+    assert [block for block, _ in blocks] == [range(3), range(3, 6), range(6, 8)]
+    assert np.array_equal(np.concatenate([rows for _, rows in blocks]), whole)
+    assert not np.array_equal(whole[:3], attacked.answers(worlds[:3], "trial", first=3, noisy=noisy))
+
+
+def test_a_property_is_guessed_alike_in_blocks_of_one(monkeypatch) -> None:
+    text = TEXT.replace("noise_multiplier = 5.0", "noise_multiplier = 0.5")
+    attacked, attack = victim(text, "server"), scenario(text).attacks["threes"]
+    whole = PropertyInference().run(attack, attacked)
+    monkeypatch.setattr(trials, "NUMBERS", 1)
+    assert PropertyInference().run(attack, attacked) == whole
+    assert 30 < whole.successes < 60
 
 
 def test_the_server_under_central_trust_sees_the_clipped_update_without_noise() -> None:

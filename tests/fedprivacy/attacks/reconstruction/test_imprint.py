@@ -20,6 +20,7 @@ from fedprivacy.mechanisms.clipping import clip
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models.by_name import build, flat_weights, unflatten
 from fedprivacy.scenario.model import Cnn, Mlp
+from tests.imprint_module import ImprintModule
 
 BINS, PUBLIC, NORM = 128, 10_000, 1.0
 MODEL = Mlp(name="mlp", hidden=(BINS,))
@@ -99,7 +100,7 @@ def digits() -> tuple[np.ndarray, np.ndarray]:
 def test_the_architecture_in_front_of_a_cnn_rebuilds_too() -> None:
     pictures, labels = digits()
     rest = build(Cnn(name="cnn", channels=(4,), hidden=(8,)), (8, 8), 10, seed=0)
-    module = imprint.ImprintModule(rest, (8, 8), imprint.quantiles(pictures[:300], 64))
+    module = ImprintModule(rest, (8, 8), imprint.quantiles(pictures[:300], 64))
     update = update_of(module, module.weights, pictures[300:304].reshape(-1, 8, 8), labels[300:304])
     guesses = imprint.rebuild_records(update.astype(float), module.layer)
     assert similarity(pictures[300:304], guesses, pictures[:300]).rebuilt.mean() >= 0.75

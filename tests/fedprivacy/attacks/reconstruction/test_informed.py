@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import integrate
+from scipy.special import ndtr
 
 from fedprivacy.attacks.reconstruction.bound import success_bound
-from fedprivacy.attacks.reconstruction.informed import orthogonal_success, pick
+from fedprivacy.attacks.reconstruction.informed import pick
 from fedprivacy.attacks.tradeoff import from_event
 from fedprivacy.mechanisms.gaussian import Gaussian
 
@@ -15,6 +17,20 @@ RIGHT = {
     "zero-out": (0.148, 0.200, 0.317, 0.565, 0.888),
     "replace-one": (0.122, 0.144, 0.190, 0.290, 0.492),
 }
+
+
+def orthogonal_success(distance: float, candidates: int) -> float:
+    """How often `pick` is right among orthogonal candidates of one norm, under Gaussian noise.
+
+    Args:
+        distance: The norm of a candidate divided by the noise's standard deviation.
+        candidates: Their number.
+    """
+
+    def right(z: float) -> float:
+        return float(np.exp(-z * z / 2) / np.sqrt(2 * np.pi) * ndtr(z + distance) ** (candidates - 1))
+
+    return float(integrate.quad(right, -12, 12, limit=200)[0])
 
 
 def rate(mechanism: Gaussian, candidates: np.ndarray, stream: np.random.Generator) -> float:
