@@ -103,6 +103,15 @@ def test_one_record_is_rebuilt_exactly_and_noise_that_guarantees_nothing_hides_i
     assert noisy["guarantee"]["epsilon"] > 90
 
 
+def test_a_record_beside_one_whose_label_alone_is_known_is_rebuilt_by_inverting(tmp_path: Path) -> None:
+    search = ('attacks.one.method="inverting"', "attacks.one.search_steps=150")
+    sizes = ("attacks.one.batch=2", "attacks.one.candidates=300", "attacks.one.trials=20")
+    measured = trial(tmp_path, *search, *sizes)
+    assert measured["success"]["value"] >= 0.6
+    assert measured["chance"] == 2 / 300
+    assert measured["figures"]["rebuilt of records that were not there"]["value"] == 0.0
+
+
 def test_the_informed_attack_comes_near_its_bound_and_stays_below(tmp_path: Path) -> None:
     document = result(tmp_path, *INFORMED, *LOCAL, "privacy.epsilon=8.0")
     [measured] = document["trials"]
