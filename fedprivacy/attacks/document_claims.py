@@ -10,7 +10,7 @@ from typing import Any
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.one_run_epsilon import Guesses, lower_bound
 from fedprivacy.attacks.roc import Counts
-from fedprivacy.attacks.trial_registry import REGISTRY
+from fedprivacy.attacks.trial_registry import trial_kind
 from fedprivacy.attacks.trials import Without, success_rate
 from fedprivacy.attacks.verdict import Case, TrialCase, Verdict, verdict
 from fedprivacy.documents.replay import ReplayDocument
@@ -63,7 +63,7 @@ def budget(variant: AttackScenario, plan: Plan) -> float | None:
 def frame_of(scenario: AttackScenario) -> dict[str, Any]:
     """The entries of the document that concern all attacks: notes and operator-only fields."""
     game = [GAME] if scenario.membership_attacks else []
-    trials = dict.fromkeys(REGISTRY[attack.kind].note for attack in scenario.trial_attacks.values())
+    trials = dict.fromkeys(trial_kind(attack.kind).note for attack in scenario.trial_attacks.values())
     looked = any(isinstance(kind, Released) for kind in scenario.attacks.values())
     sums = any(attack.in_sum for attack in scenario.attacks.values())
     seen = scenario.game.transcripts and bool(scenario.membership_attacks)
@@ -115,7 +115,7 @@ def trial_claims(
         without: The same trials without the attack, where its kind runs them.
     """
     attack = variant.trial_attacks[name]
-    kind = REGISTRY[attack.kind]
+    kind = trial_kind(attack.kind)
     compared = {} if without is None else {"without": without.to_json()}
     return {
         **_run_claims(variant, name, number, plan, ledger),
@@ -248,7 +248,7 @@ def _allowed_at(
     number, counts = attack["ledger"], [(run["without"], run["trials"]) for run in attack["runs"]]
     settings = variants[number].trial_attacks[attack["name"]]
     without = Without(success_rate(counts, error), {}, sum(trials for _, trials in counts))
-    return REGISTRY[settings.kind].ceiling(settings, ledgers[number], variants[number], without).success
+    return trial_kind(settings.kind).ceiling(settings, ledgers[number], variants[number], without).success
 
 
 def _labelled(attack: Mapping[str, Any], variants: Sequence[AttackScenario]) -> str:

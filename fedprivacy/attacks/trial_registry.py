@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any
 
-from fedprivacy.attacks.attribute_inference import AttributeInference
-from fedprivacy.attacks.poisoning.attack import ModelPoisoning
-from fedprivacy.attacks.property_inference import PropertyInference
-from fedprivacy.attacks.reconstruction.attack import RecordReconstruction
 from fedprivacy.attacks.trials import TrialKind
 
-REGISTRY: Mapping[str, TrialKind[Any]] = {
-    "property": PropertyInference(),
-    "attribute": AttributeInference(),
-    "reconstruction": RecordReconstruction(),
-    "poisoning": ModelPoisoning(),
+# The class of each kind, in its module: a stored run is shown without what its attacks import.
+REGISTRY: Mapping[str, str] = {
+    "property": "property_inference:PropertyInference",
+    "attribute": "attribute_inference:AttributeInference",
+    "reconstruction": "reconstruction.attack:RecordReconstruction",
+    "poisoning": "poisoning.attack:ModelPoisoning",
 }
+
+
+@cache
+def trial_kind(name: str) -> TrialKind[Any]:
+    """The kind of a name in `REGISTRY`, imported when it is first used."""
+    module, _, kind = REGISTRY[name].partition(":")
+    loaded: TrialKind[Any] = getattr(import_module(f"fedprivacy.attacks.{module}"), kind)()
+    return loaded

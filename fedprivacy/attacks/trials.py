@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
 from fedprivacy.attacks.intervals import CONFIDENCE, TARGETS, Figure, proportion_high, proportion_low
 from fedprivacy.attacks.poisoned_records import Poison
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import TrialAttack
+
+if TYPE_CHECKING:  # a stored run is shown without torch
+    from torch import nn
 
 TRIALS = (
     "An attack in trials repeats its experiment with a fresh secret each time. The victim answers in the "

@@ -18,7 +18,7 @@ from fedprivacy.attacks.document_claims import (
 )
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.one_run_epsilon import Guesses
-from fedprivacy.attacks.trial_registry import REGISTRY
+from fedprivacy.attacks.trial_registry import trial_kind
 from fedprivacy.attacks.trials import Without, success_rate
 from fedprivacy.documents.trial import Unattacked
 from fedprivacy.guarantees.charge import under_way
@@ -167,7 +167,7 @@ def _checked_trials(
                 raise refusal(where, f"{key}.runs", "has more successes than trials", AGAIN)
         counts = [(run["successes"], run["trials"]) for run in attack["runs"]]
         without = _without(attack, key, where)
-        if (without is None) == REGISTRY[settings.kind].compares:
+        if (without is None) == trial_kind(settings.kind).compares:
             what = "is missing" if without is None else "is of a kind that has none"
             raise refusal(where, f"{key}.without", what, AGAIN)
         implied = trial_claims(variants[at], name, at, plans[at], ledgers[at], counts, without)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from flwr.clientapp.typing import Mod
 
-from fedprivacy.attacks.trial_registry import REGISTRY
+from fedprivacy.attacks.trial_registry import trial_kind
 from fedprivacy.attacks.trials import Outcome
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack.branches import Branch
@@ -26,7 +26,7 @@ def check_trials(setup: GameSetup) -> None:
     for name, attack in setup.scenario.trial_attacks.items():
         victim = AttackedClient(setup, attack.seat, (), setup.scenario.warm_up, name, attack.in_sum)
         try:
-            REGISTRY[attack.kind].check(attack, victim)
+            trial_kind(attack.kind).check(attack, victim)
         except InputError as error:
             raise InputError(f"attacks.{name}: {error}") from error
 
@@ -68,5 +68,5 @@ def attack_in_trials(
     victim = AttackedClient(
         setup, attack.seat, tuple(models), first, branch.key, attack.in_sum, resume, attack.rounds
     )
-    outcome = REGISTRY[attack.kind].run(attack, victim)
+    outcome = trial_kind(attack.kind).run(attack, victim)
     return {name: replace(outcome, accuracy=accuracy, seconds=time.perf_counter() - began)}

@@ -43,7 +43,7 @@ NOTE = (
 class ModelPoisoning:
     """Makes the model take records for others, from the seat of k malicious clients."""
 
-    success: ClassVar[str] = "the model gives at least half of the probes the label that the attackers want"
+    success: ClassVar[str] = "the model takes most probes for the target"
     compares: ClassVar[bool] = True
     comparison: ClassVar[str] = "with these clients honest it does"
     note: ClassVar[str] = NOTE

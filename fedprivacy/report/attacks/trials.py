@@ -13,7 +13,7 @@ from fedprivacy.report.charts.looks import Look
 
 HEADING = "Attacks that repeat an experiment"
 ALLOWED = "The most that the guarantee allows"
-MOST_IN_WORDS = 8  # results
+MOST_IN_WORDS = 4  # results
 LOOK: Look = (svg.LOCAL, "o", "")
 CHANCE: Look = (svg.NONE, "x", "")
 BOUND: Look = (svg.CENTRAL, "|", "")
@@ -152,8 +152,9 @@ def above_guessing(trial: TrialResult) -> bool:
 def where(trial: TrialResult) -> str:
     """The arm and the privacy level of an attack, as part of a sentence."""
     level: Level = trial.level
-    arm = f"in arm {trial.arm} " if trial.arm else ""
-    return f"{arm}{levels.at(level)}"
+    if not trial.arm:
+        return levels.at(level)
+    return f"against {trial.arm}" + (f" {levels.at(level)}" if isinstance(level, float) else "")
 
 
 def _allowed(trial: TrialResult) -> str:
