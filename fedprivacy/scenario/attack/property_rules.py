@@ -67,23 +67,13 @@ PROPERTY_RULES: tuple[Entry[AttackValues], ...] = (
     ),
     Rule(
         "seat",
-        lambda v: (
-            v["trials"] is not None
-            and v["kind"] != "poisoning"
-            and v["seat"] == "participant"
-            and v.around["privacy.trust"] == "local"
-        ),
+        lambda v: _from_the_sum(v) and v.around["privacy.trust"] == "local",
         "the server sees each client's noisy update, from which all that a participant sees is computed",
         'Set seat = "server".',
     ),
     Rule(
         "seat",
-        lambda v: (
-            v["trials"] is not None
-            and v["kind"] != "poisoning"
-            and v["seat"] == "participant"
-            and v.around["privacy.bands"] is not None
-        ),
+        lambda v: _from_the_sum(v) and v.around["privacy.bands"] is not None,
         "the noise of sums is correlated over rounds, which this attack does not model",
         'Set seat = "server", or remove privacy.bands.',
     ),
