@@ -32,6 +32,7 @@ from server.secure_sum import secured
 from server.strategy import Federation
 
 Tensors = dict[str, NDArray[Any]]
+WARM_UP_CHUNK = 1024  # clients in one message of the warm-up, or more if the scenario has more
 ROUNDS_TRAINED = "warm-up/played"  # key of the number of rounds of a warm-up, shape (1,)
 
 
@@ -90,8 +91,10 @@ class GameSetup:
         Returns:
             The state of the server and of the nodes, and the number of rounds.
         """
-        grid, measured = self._grid(self.fleet), self.scenario.evaluation
+        # No attack observes the warm-up, so that its clients need no messages of their own.
+        grid, measured = self._grid(replace(self.fleet, alone=False)), self.scenario.evaluation
         federation, quality = self._federation(secured(grid, self.fleet.plan), measured.on)
+        federation.chunk_size = max(federation.chunk_size, WARM_UP_CHUNK)
         patience = self.scenario.server.patience
         losses: list[float] = []
         for number in range(self.scenario.warm_up):

@@ -31,6 +31,7 @@ from scenarios.attacks import game_setup as arena_module
 from scenarios.attacks.attacker_seats import Outcome, ascent_of, attack_from_seat
 from scenarios.attacks.game_setup import GameSetup
 from scenarios.attacks.participation_budget import NOTHING, AttackRounds
+from scenarios.engines.embedded import EmbeddedGrid
 
 TEXT = """name = "attacked"
 seed = 1
@@ -436,3 +437,26 @@ def test_the_raw_step_is_a_mode_of_the_scenario() -> None:
     assert (ascent_of(attacks["ascent"]).level, ascent_of(attacks["ascent"]).step) == (None, 0.7)
     assert ascent_of(attacks["isolating-ascent"]).level == 3.0
     assert ascent_of(attacks["passive"]) is None
+
+
+def test_the_warm_up_sends_clients_together_and_trains_the_same_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    setup = GameSetup(scenario())
+    sent: list[int] = []
+    push = EmbeddedGrid._replies
+
+    def counted(grid, messages, *rest):
+        messages = list(messages)
+        sent.append(len(messages))
+        return push(grid, messages, *rest)
+
+    monkeypatch.setattr(EmbeddedGrid, "_replies", counted)
+    together = setup.warm_up()
+    assert set(sent) == {1}  # the greeting, and one message a round
+    sent.clear()
+    monkeypatch.setattr(arena_module, "WARM_UP_CHUNK", 1)
+    alone = setup.warm_up()
+    assert sent.count(3) == setup.scenario.warm_up  # one message for each client
+    # Equal but for the order in which the server adds up.
+    np.testing.assert_allclose(together["weights"], alone["weights"], rtol=1e-12, atol=1e-12)
