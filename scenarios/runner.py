@@ -8,12 +8,12 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-import torch
 from flwr.app import Context, RecordDict
 
 from clients.fleet import Fleet
 from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.io.atomic import sweep_parts
+from fedprivacy.io.processes import use_one_thread
 from fedprivacy.plan.from_scenario import candidates_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import population
@@ -162,8 +162,7 @@ def _report_damage(damaged: list[Path], checkpoint: Checkpoint | None) -> None:
 def _train(
     apps: Launched, fleet: Fleet, record: RunRecord, checkpoint: Checkpoint | None, report: bool
 ) -> dict[str, Any]:
-    # One thread: many small products gain nothing from more, and spinning threads lose a lot.
-    torch.set_num_threads(1)
+    use_one_thread()
     server_app = make_server_app(record, fleet.people, fleet.model, checkpoint=checkpoint, view=apps.view)
     run_id = apps.grid.run.run_id
     context = Context(run_id=run_id, node_id=0, node_config={}, state=RecordDict(), run_config={})

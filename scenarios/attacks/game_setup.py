@@ -18,6 +18,7 @@ from clients.joint_training import JointTraining
 from fedprivacy.attacks.game import Game, draw_game, game_without_targets
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.io.processes import use_one_thread
 from fedprivacy.models.by_name import Evaluation, evaluate
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
@@ -71,7 +72,7 @@ class GameSetup:
     def __init__(
         self, scenario: AttackScenario, plan: Plan | None = None, people: Population | None = None
     ) -> None:
-        torch.set_num_threads(1)
+        use_one_thread()
         settings = scenario.game
         self.scenario = scenario
         dealt = people or population(scenario.data)
