@@ -269,7 +269,7 @@ class Attack(Part):
     targets_lost: Count = 0
     members: Count | None = None
     nonmembers: Count | None = None
-    folds: Annotated[Count, CHECKED]
+    folds: Annotated[Count | None, Checked(Count)] = None
     fitted: Raw = None
     seeds: Annotated[Count, Checked(Repeated)] = 1
     auc: Measure
@@ -306,6 +306,13 @@ class Attack(Part):
     blind: Measure | None = None
     model_accuracy: ModelAccuracy = ModelAccuracy()
     seconds: Raw = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_folds(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "calibration_auc" in value:
+            raise ValueError("an earlier version measured it, on half of the targets")
+        return value
 
     @property
     def level(self) -> Level:
