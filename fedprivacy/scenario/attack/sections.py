@@ -147,7 +147,7 @@ class Released(Section):
         ("lira", "rmia", "loss"),
         min_length=1,
         strict=False,
-        description='How it scores records, such as ["lira"]; told is what did best on the calibration half.',
+        description='How it scores records, such as ["lira"]; told is what did best on other folds.',
     )
     references: int = Field(
         32, ge=8, le=10**4, description="How many models it trains to compare with, such as 32."

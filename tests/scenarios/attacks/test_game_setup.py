@@ -18,6 +18,7 @@ from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.combined_scores import clustered, supervised
 from fedprivacy.attacks.roc import auc
 from fedprivacy.attacks.signals import Probe
+from fedprivacy.attacks.targets import KNOWN_FOLDS
 from fedprivacy.attacks.transcript import Judgement
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger
@@ -141,10 +142,10 @@ def at_chance(scores: np.ndarray, members: np.ndarray) -> float:
 
 
 def all_scores(setup: GameSetup, outcome: BranchResult) -> dict[str, np.ndarray]:
-    """Every score of an attack, with those that are made of all; on the evaluation half these are blind."""
+    """Every score of an attack, with those that are made of all; of the last folds these are blind."""
     found, game = outcome.judgement.features(), setup.game
     made = {
-        "supervised": supervised(found, game.members, game.calibration),
+        "supervised": supervised(found, game.members, game.folds)[-1],
         "clustered": clustered(found, "cosine"),
     }
     return {**found, **made}
@@ -208,7 +209,7 @@ def test_shuffled_memberships_are_at_chance(honest) -> None:
     game = replace(setup.game, members=shuffled)
     other = GameSetup.__new__(GameSetup)
     other.game = game
-    measured = ~game.calibration
+    measured = game.folds >= KNOWN_FOLDS
     p_values = [
         at_chance(values[measured], shuffled[measured])
         for outcome in outcomes.values()
@@ -246,7 +247,7 @@ def without_its_members(setup: GameSetup) -> GameSetup:
 def test_a_victim_that_does_not_train_on_its_members_gives_nothing_away() -> None:
     """False-alarm rate 1 % over all scores of all attacks."""
     setup = without_its_members(GameSetup(scenario("seed=5")))
-    measured, members = ~setup.game.calibration, setup.game.members
+    measured, members = setup.game.folds >= KNOWN_FOLDS, setup.game.members
     p_values = [
         at_chance(values[measured], members[measured])
         for outcome in run_branches(setup).values()
