@@ -1,4 +1,4 @@
-"""Trap units: hidden units that react to one record alone, so that only its owner's training moves them.
+"""Trap units: hidden units that react to one record alone, and move only if a client trains on it.
 
 A malicious server replaces weights and not the architecture (Boenisch et al. 2021, "When the curious abandon
 honesty"; Nguyen et al. 2023, "Active membership inference attack under local differential privacy in
@@ -10,8 +10,8 @@ federated learning"). For each target it
        on every record but the target, where their activation has a slope;
     3. connects these units with the target's logit, so that the loss rises to a level on the target alone.
 
-A saturated unit has no gradient. The weights into the units move if the target is trained on; if not, all of
-them move only by a record that lies on the slope of each.
+A saturated unit has no gradient. The weights into the units move if the target is trained on; if not, most of
+them move only by a record that lies on the slope of most.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fedprivacy.attacks.signals import Probe
 from fedprivacy.errors import InputError
 from fedprivacy.models.by_name import unflatten
 
-STEEPNESS = 1000.0
+STEEPNESS = 10_000.0
 MOST_REFERENCES = 1000
 RIDGE = 0.1  # added to the covariance, in mean variances of an input
 SPREAD = 0.2  # of the random part on references, where the target's distance from their mean is 1
@@ -193,7 +193,7 @@ class TrapUnits:
 
 
 def response(gradients: Tensor, update: Tensor, places: Tensor) -> Tensor:
-    """By how many gradient steps on a target its units were moved: the least of its units, shape (targets,).
+    """By how many gradient steps on a target its units were moved: their lower median, shape (targets,).
 
     Args:
         gradients: Each target's own gradient, shape (targets, parameters).
@@ -203,7 +203,7 @@ def response(gradients: Tensor, update: Tensor, places: Tensor) -> Tensor:
     slopes = gradients[torch.arange(len(places))[:, None, None], places]
     squares = slopes.square().sum(dim=2)
     steps = -(slopes * update[places]).sum(dim=2)
-    return torch.where(squares > 0, steps / squares.clamp_min(1e-30), 0.0).min(dim=1).values
+    return torch.where(squares > 0, steps / squares.clamp_min(1e-30), 0.0).median(dim=1).values
 
 
 def _has_hidden_layer(module: nn.Module) -> bool:

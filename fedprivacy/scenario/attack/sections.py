@@ -131,7 +131,7 @@ class Ascent(_Attack):
         None,
         gt=0,
         le=10**6,
-        description="How steep trap units are; else 1000. Less suits a CNN, whose earlier layers move.",
+        description="How steep trap units are; else 10,000. Less suits a CNN, whose earlier layers move.",
         examples=[100.0],
     )
     everybody: bool = Field(

@@ -50,7 +50,7 @@ def test_the_loss_rises_to_the_level_on_the_targets_and_on_nothing_else(activati
     weights = torch.from_numpy(flat_weights(module))
     bare = TrapUnits(module, records(200, 2), np.random.default_rng(1), units=UNITS, level=1e-3)
     sent = traps_for(module, level=4.0).climb(probe, weights)
-    assert probe.losses(sent).numpy() == pytest.approx([4.0] * TARGETS, abs=1e-3)
+    assert probe.losses(sent).numpy() == pytest.approx([4.0] * TARGETS, abs=0.02)
     # Of the others, whose units are at rest, the same as with units that raise next to nothing.
     shift = others.losses(sent) - others.losses(bare.climb(probe, weights))
     assert float(shift.abs().median()) < 1e-5
@@ -76,7 +76,7 @@ def test_a_cnn_has_them_in_its_last_hidden_layer() -> None:
     traps = traps_for(module)
     sent, places = traps.climb(probe, torch.from_numpy(flat_weights(module))), traps.parameters(TARGETS)
     assert places.shape == (TARGETS, UNITS, 4 * 4 * 4 + 1)
-    assert probe.losses(sent).numpy() == pytest.approx([3.0] * TARGETS, abs=1e-3)
+    assert probe.losses(sent).numpy() == pytest.approx([3.0] * TARGETS, abs=0.02)
     assert (steps_on(probe, probe, sent, places) > 0.001).all()
     assert np.abs(steps_on(probe, others, sent, places)).max() < 1e-4
 
@@ -98,12 +98,12 @@ def test_only_the_first_units_and_their_connections_are_replaced() -> None:
     assert torch.equal(traps.climb(probe, weights), traps_for(module).climb(probe, weights))
 
 
-def test_the_least_of_the_units_counts() -> None:
+def test_the_lower_median_of_the_units_counts() -> None:
     gradients = torch.tensor([[1.0, 0.0, 2.0, 5.0], [0.0, 1.0, 0.0, 1.0]])
     update = torch.tensor([-1.0, 0.0, -1.0, -1.0])
-    places = torch.tensor([[[0, 1], [2, 1]], [[0, 1], [1, 3]]])
-    # Of the first target 1/1 and 2/4; of the second 0 of 1 and 1/2.
-    assert response(gradients, update, places).tolist() == [0.5, 0.0]
+    places = torch.tensor([[[0, 1], [2, 1], [3, 1], [1, 1]], [[0, 1], [1, 3], [3, 3], [2, 2]]])
+    # Of the first target 1/1, 2/4, 5/25 and nothing; of the second 0, 1/2, 2/2 and nothing.
+    assert response(gradients, update, places).tolist() == pytest.approx([0.2, 0.0])
 
 
 def test_models_and_data_without_room_for_them_are_refused() -> None:

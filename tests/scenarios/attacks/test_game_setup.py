@@ -100,7 +100,7 @@ tries = 20
 SERVER = ("passive", "ascent", "isolating", "isolating-ascent", "traps", "isolating-traps")
 LOCAL = (
     'privacy={trust="local", clipping_norm=1.0, epsilon=1.0, delta=1e-3}',
-    "server.rounds=60",
+    "server.rounds=75",
     "game.warm_up=2",
 )
 CENTRAL = (
