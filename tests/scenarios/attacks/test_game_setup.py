@@ -80,6 +80,15 @@ kind = "active-gradient-ascent"
 isolating = true
 targets_per_round = 10
 tries = 20
+[attacks.traps]
+kind = "active-gradient-ascent"
+targets_per_round = 10
+trap_units = 2
+[attacks.isolating-traps]
+kind = "active-gradient-ascent"
+isolating = true
+targets_per_round = 10
+trap_units = 2
 [attacks.participant]
 kind = "passive"
 seat = "participant"
@@ -90,10 +99,10 @@ seat = "participant"
 targets_per_round = 30
 tries = 20
 """
-SERVER = ("passive", "ascent", "isolating", "isolating-ascent")
+SERVER = ("passive", "ascent", "isolating", "isolating-ascent", "traps", "isolating-traps")
 LOCAL = (
     'privacy={trust="local", clipping_norm=1.0, epsilon=1.0, delta=1e-3}',
-    "server.rounds=60",
+    "server.rounds=75",
     "game.warm_up=2",
 )
 CENTRAL = (
@@ -180,6 +189,9 @@ def test_attacks_find_something_on_a_model_that_learns_by_heart(honest) -> None:
         assert found.value > 0.5
         if name in ("ascent", "isolating", "isolating-ascent"):
             assert found.low > 0.5, name
+        if name.endswith("traps"):
+            trap = outcome.judgement.features()["trap"]
+            assert auc(trap[members], trap[~members]).value > 0.99, name
 
 
 def test_under_server_attacks_the_global_model_stays_as_good(honest) -> None:
