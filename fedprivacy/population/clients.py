@@ -153,7 +153,8 @@ def _deal(options: Options, labels: NDArray[np.int64], users: NDArray[Any] | Non
     if options.partition == "dirichlet" and options.clients is not None and options.alpha is not None:
         return dirichlet(labels, options.clients, options.alpha, public_fraction=fraction, seed=seed)
     if options.partition == "fixed-records" and options.records_per_client is not None:
-        return fixed_records(records, options.records_per_client, public_fraction=fraction, seed=seed)
+        each = options.records_per_client
+        return fixed_records(records, each, options.clients, public_fraction=fraction, seed=seed)
     if options.partition == "one-per-example":
         return one_per_example(records, public_fraction=fraction, seed=seed)
     raise InputError(f'data.partition = "{options.partition}": the data lack what it needs.')

@@ -144,14 +144,24 @@ def by_user(users: NDArray[Any], *, public_fraction: float, seed: int) -> Partit
     return Partition(owned, _offsets(sizes), np.flatnonzero(np.isin(user_of, public_users)))
 
 
-def fixed_records(records: int, records_per_client: int, *, public_fraction: float, seed: int) -> Partition:
+def fixed_records(
+    records: int, records_per_client: int, clients: int | None = None, *, public_fraction: float, seed: int
+) -> Partition:
     """Records dealt at random, the same number to each client.
 
-    The remainder, fewer than `records_per_client`, is left out: no client owns it, and it is not public.
+    The remainder is left out: no client owns it, and it is not public.
+
+    Args:
+        records: All of them.
+        records_per_client: Those of each client.
+        clients: The number of clients; None: as many as the records suffice for.
+        public_fraction: The share of the records that no client owns.
+        seed: Draws both.
     """
     owned, public = public_split(records, public_fraction, seed)
     order = Streams(seed).stream("partition/fixed-records").permutation(owned)
-    clients = len(owned) // records_per_client
+    if clients is None:
+        clients = len(owned) // records_per_client
     offsets = np.arange(clients + 1) * records_per_client
     return Partition(order[: clients * records_per_client], offsets, public)
 

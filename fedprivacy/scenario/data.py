@@ -25,12 +25,19 @@ KEYS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "scaling": {"none": (), "per-record": (), "per-image": (), "bounds": ("low", "high"), "public": ("cut",)},
 }
+# Keys of a way that it can do without.
+OPTIONAL_KEYS_OF: Mapping[str, tuple[str, ...]] = {"fixed-records": ("clients",)}
+
+
+def keys_of(choice: str, way: str) -> tuple[str, ...]:
+    """The keys that have an effect where `choice` ("partition" or "scaling") is `way`."""
+    return KEYS_OF[choice][way] + OPTIONAL_KEYS_OF.get(way, ())
 
 
 def foreign_keys(choice: str, chosen: object) -> set[str]:
     """The keys that have no effect where `choice` ("partition" or "scaling") is `chosen`."""
     ways = KEYS_OF[choice]
-    chosen_keys = ways[chosen] if isinstance(chosen, str) and chosen in ways else ()
+    chosen_keys = keys_of(choice, chosen) if isinstance(chosen, str) and chosen in ways else ()
     return {key for keys in ways.values() for key in keys}.difference(chosen_keys)
 
 
@@ -59,7 +66,9 @@ def count_clients(
     if partition == "by-user":
         return None if users is None else users - round(users * public_fraction)
     if partition == "fixed-records":
-        return None if records_per_client is None else private // records_per_client
+        if records_per_client is None or clients is not None:
+            return clients
+        return private // records_per_client
     return clients
 
 
@@ -98,7 +107,8 @@ class _Data(Section):
         None,
         ge=1,
         le=10**9,
-        description="The records of each client; those that are too few for one more are left out.",
+        description="The records of each client; those that are too few for one more are left out, and with "
+        "`clients` all beyond so many clients.",
         examples=[10],
     )
     public_fraction: float = Field(

@@ -151,7 +151,8 @@ class Values:
     @property
     def batch(self) -> int:
         """The records of a step of a client with as many records as any other."""
-        each = math.ceil((self.records or 1) / (self.population or 1))
+        fixed = self["data.records_per_client"] if self["data.partition"] == "fixed-records" else None
+        each = fixed or math.ceil((self.records or 1) / (self.population or 1))
         if self["training.rate"] is not None:
             return math.ceil(each * self["training.rate"])
         return (

@@ -98,7 +98,11 @@ def records_label(data: Any) -> str:
         return ""
     public = getattr(data, "public_fraction", 0.0)
     of_nobody = f", {100 * public:g} % of them public" if public else ""
-    return f" ({count:,} records{of_nobody})" if isinstance(count, int) else ""
+    if not isinstance(count, int):
+        return ""
+    clients = data.clients if getattr(data, "partition", "") == "fixed-records" else None
+    owned = f"{clients * data.records_per_client:,} of " if clients else ""
+    return f" ({owned}{count:,} records{of_nobody})"
 
 
 def _first(data: Any, *names: str) -> Any:

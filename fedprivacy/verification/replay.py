@@ -26,6 +26,7 @@ from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.data import FileData, Synthetic
+from fedprivacy.scenario.model import Cnn, Mlp
 from fedprivacy.verification.differences import placed, refusal, refuse_difference, refuse_length
 from fedprivacy.verification.parts import check_status, of_scenario, plain, refuse_parts
 from fedprivacy.verification.run import check_plan
@@ -87,8 +88,11 @@ def _variants(scenario: AttackScenario, plans: Sequence[Mapping[str, Any]]) -> l
     plain = scenario.evaluation.model_copy(update={"groups": None, "edges": None})
     on_any = {name: attack.without_data() for name, attack in scenario.trial_attacks.items()}
     attacks = {**scenario.attacks, **on_any}
-    same = scenario.model_copy(update={"data": others, "arms": arms, "evaluation": plain, "attacks": attacks})
-    read = {"data": data, "evaluation": scenario.evaluation}
+    # Nor are they images, which a CNN needs; of a plan only the model's size matters, which the record has.
+    model = Mlp(name="mlp") if isinstance(scenario.model, Cnn) else scenario.model
+    update = {"data": others, "model": model, "arms": arms, "evaluation": plain, "attacks": attacks}
+    same = scenario.model_copy(update=update)
+    read = {"data": data, "model": scenario.model, "evaluation": scenario.evaluation}
     return [
         variant.model_copy(
             update={**read, "attacks": {name: scenario.attacks[name] for name in variant.attacks}}

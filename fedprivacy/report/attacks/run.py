@@ -22,6 +22,7 @@ from fedprivacy.report.attacks import (
     overview,
     panels,
     price_section,
+    published,
     settings,
     strongest,
     trials,
@@ -68,6 +69,7 @@ def page(document: ReplayDocument, *, error: bool = False, command: bool = False
         sections=[
             *trials.sections(document),
             *(compared if document.several else []),
+            *published.sections(document),
             *outsider_table.sections(document),
             *observed_rounds.sections(document),
             *ascent_story.sections(document),

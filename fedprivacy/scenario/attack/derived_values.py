@@ -135,6 +135,8 @@ class GameValues:
     @property
     def of_victim(self) -> int:
         """The most records that the victim may own."""
+        if self["data.partition"] == "fixed-records":
+            return int(self["data.records_per_client"])
         return math.ceil((self._records - self.public) / self.run.population)
 
     @property

@@ -11,7 +11,14 @@ from fedprivacy.scenario.attack.poisoning_rules import POISONING_RULES
 from fedprivacy.scenario.attack.property_rules import PROPERTY_RULES
 from fedprivacy.scenario.attack.reconstruction_rules import RECONSTRUCTION_RULES
 from fedprivacy.scenario.attack.seats import ATTACK_RULES
-from fedprivacy.scenario.attack.sections import Attack, GameSettings, Passive, Released, TrialAttack
+from fedprivacy.scenario.attack.sections import (
+    Ascent,
+    Attack,
+    GameSettings,
+    Passive,
+    Released,
+    TrialAttack,
+)
 from fedprivacy.scenario.on_nodes import ON_NODES
 from fedprivacy.scenario.rules.defences import too_patient
 from fedprivacy.scenario.scenario import Scenario
@@ -258,6 +265,27 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
     ),
     Check(_of_attacks),
 )
+_PUBLISHED_BESIDE_ARMS = Rule[GameValues](
+    "game.published",
+    lambda v: v["game.published"] is not None,
+    "has no effect beside [arms.NAME]",
+    "Remove it.",
+)
+_PUBLISHED_WITHOUT_PRIVACY = Rule[GameValues](
+    "game.published",
+    lambda v: v["game.published"] is not None and v["privacy.trust"] != "none" and not v["game.unprotected"],
+    "the published models were trained without privacy, and no run here is",
+    "Set game.unprotected = true, or remove it.",
+)
+_PUBLISHED_ATTACKS = Rule[GameValues](
+    "game.published",
+    lambda v: (
+        v["game.published"] is not None
+        and not any(isinstance(each, Passive | Ascent) and not each.in_sum for each in v.attacks.values())
+    ),
+    "no attack here is one of the published, which are passive or ascend, and see updates or models",
+    'Add [attacks.NAME] with kind = "passive", say, or remove it.',
+)
 
 
 def _not_beside_arms(key: str) -> Rule[GameValues]:
@@ -281,5 +309,13 @@ def _needs_privacy(key: str) -> Rule[GameValues]:
 
 
 # Of a game with arms, and of one whose runs the game itself names.
-ARMS_RULES: tuple[Entry[GameValues], ...] = (_not_beside_arms("clipped"), _not_beside_arms("unprotected"))
-RULES_OF_VARIANTS = First(*map(_needs_privacy, ("epsilons", "clipped", "unprotected")))
+ARMS_RULES: tuple[Entry[GameValues], ...] = (
+    _not_beside_arms("clipped"),
+    _not_beside_arms("unprotected"),
+    _PUBLISHED_BESIDE_ARMS,
+)
+RULES_OF_VARIANTS = First(
+    *map(_needs_privacy, ("epsilons", "clipped", "unprotected")),
+    _PUBLISHED_WITHOUT_PRIVACY,
+    _PUBLISHED_ATTACKS,
+)

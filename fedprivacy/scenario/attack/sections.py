@@ -28,6 +28,9 @@ Method = Literal[
     "loss-by-class",
 ]
 
+# The published tables of `fedprivacy.report.attacks.published`; a test compares these names with it.
+Published = Literal["cifar100-alexnet", "cifar100-densenet", "texas100", "purchase100"]
+
 
 class GameSettings(Section):
     """The membership game: whose records are to be guessed, and how many."""
@@ -60,6 +63,12 @@ class GameSettings(Section):
     unprotected: bool = Field(False, description="Whether it is run without any privacy too.")
     transcripts: bool = Field(
         True, description="Whether what passive attackers see is stored, to be scored again without training."
+    )
+    published: Published | None = Field(
+        None,
+        description="The published figures that the page sets beside ours, of Nasr, Shokri and Houmansadr "
+        "(2019): those of one of their models.",
+        examples=["cifar100-alexnet"],
     )
 
 

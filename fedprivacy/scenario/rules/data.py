@@ -14,7 +14,7 @@ from fedprivacy.data.images import square_image
 from fedprivacy.errors import Finding, KeyPath
 from fedprivacy.io.rule_table import Check, Entry, Rule, exceeds
 from fedprivacy.io.toml_text import literal
-from fedprivacy.scenario.data import KEYS_OF, Npz, foreign_keys
+from fedprivacy.scenario.data import KEYS_OF, Npz, foreign_keys, keys_of
 from fedprivacy.scenario.derived_values import CONVERTED, Values, used_columns
 from fedprivacy.scenario.words import missing
 
@@ -32,9 +32,9 @@ def choices_have_their_keys(v: Values) -> Iterator[Finding]:
                 yield replace(lacking, what=f'missing: {choice} "{chosen}" needs it')
         for key in sorted(foreign_keys(choice, chosen)):
             if v.given(f"data.{key}"):
-                homes = " or ".join(f"{choice} = {literal(way)}" for way, keys in ways.items() if key in keys)
+                homes = (f"{choice} = {literal(way)}" for way in ways if key in keys_of(choice, way))
                 what = f"has no effect with {choice} = {literal(chosen)}"
-                yield Finding(("data", key), what, f"Remove it, or set {homes}.")
+                yield Finding(("data", key), what, f"Remove it, or set {' or '.join(homes)}.")
 
 
 def columns_are_there(v: Values) -> Iterator[Finding]:
@@ -234,6 +234,17 @@ DATA_RULES: tuple[Entry[Values], ...] = (
         ),
         lambda v: f"more than the {v.private} records that clients can own",
         lambda v: f"At most {v.private}.",
+    ),
+    Rule(
+        "data.clients",
+        lambda v: (
+            v["data.partition"] == "fixed-records"
+            and bool(v.private and v["data.records_per_client"])
+            and not exceeds(v["data.records_per_client"], v.private)
+            and exceeds(v["data.clients"], v.private // v["data.records_per_client"])
+        ),
+        lambda v: f"more clients than the {v.private} records that they can own suffice for",
+        lambda v: f"At most {v.private // v['data.records_per_client']}, or fewer records_per_client.",
     ),
     RECORDS_FIT_MEMORY,
 )

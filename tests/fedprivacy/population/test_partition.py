@@ -77,6 +77,14 @@ def test_fixed_records_gives_each_client_as_many_and_leaves_the_rest_out() -> No
     assert len(dealt.order) == 100
 
 
+def test_fixed_records_of_few_clients_are_a_part_of_those_of_many() -> None:
+    many = fixed_records(103, 4, public_fraction=0.25, seed=1)
+    few = fixed_records(103, 4, 3, public_fraction=0.25, seed=1)
+    assert few.clients == 3
+    assert np.array_equal(few.order, many.order[:12])
+    assert np.array_equal(few.public, many.public)
+
+
 def shares(alpha: float, seed: int = 1) -> np.ndarray:
     """The shares of the labels of each client, shape (clients, labels), of 40 clients of 500 records."""
     labels = np.random.default_rng(0).choice(4, size=20_000, p=[0.4, 0.3, 0.2, 0.1])

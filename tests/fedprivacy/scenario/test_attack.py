@@ -398,6 +398,34 @@ ONE_MISTAKE = {
             "are raised to; with raw = true it has no effect."
         ],
     ),
+    "published figures of attacks that are not here": (
+        [
+            ("members = 30\n", 'members = 30\npublished = "texas100"\n'),
+            (GOOD[GOOD.index("[attacks.look]") :], '[attacks.out]\nkind = "released"\n'),
+        ],
+        [
+            'my.toml:22: game.published = "texas100": no attack here is one of the published, which are passive '
+            'or ascend, and see updates or models. Add [attacks.NAME] with kind = "passive", say, or remove it.'
+        ],
+    ),
+    "published figures beside private runs alone": (
+        [
+            ('trust = "none"', LOCAL),
+            ("rounds = 5", "rounds = 500"),
+            ("members = 30\n", 'members = 30\nwarm_up = 5\npublished = "texas100"\n'),
+        ],
+        [
+            'my.toml:26: game.published = "texas100": the published models were trained without privacy, and '
+            "no run here is. Set game.unprotected = true, or remove it."
+        ],
+    ),
+    "published figures beside arms": (
+        [
+            ("members = 30\n", 'members = 30\npublished = "texas100"\n'),
+            ("[attacks.look]", "[arms.plain]\n[attacks.look]"),
+        ],
+        ['my.toml:22: game.published = "texas100": has no effect beside [arms.NAME]. Remove it.'],
+    ),
     "too few members": (
         [("members = 30\n", "members = 9\n")],
         [

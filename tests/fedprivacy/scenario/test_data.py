@@ -178,6 +178,13 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
             "At most 20."
         ],
     ),
+    "too many clients of as many records each": (
+        'path = "d.npz"\npartition = "fixed-records"\nrecords_per_client = 6\nclients = 4',
+        [
+            "my.toml:7: data.clients = 4: more clients than the 20 records that they can own suffice for. "
+            "At most 3, or fewer records_per_client.",
+        ],
+    ),
     "too many clients of a Dirichlet partition": (
         'path = "d.npz"\npartition = "dirichlet"\nclients = 21\nalpha = 1',
         [

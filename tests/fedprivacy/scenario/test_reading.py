@@ -504,7 +504,7 @@ ONE_MISTAKE = {
         'name = "digits"\nclients = 100',
         [
             'my.toml:5: data.clients: has no effect with partition = "one-per-example". '
-            'Remove it, or set partition = "iid" or partition = "dirichlet".'
+            'Remove it, or set partition = "iid" or partition = "dirichlet" or partition = "fixed-records".'
         ],
     ),
     "iid without clients": (

@@ -34,6 +34,11 @@ def test_a_training_is_described_by_its_clients_records_data_and_trust(heart: Pa
         "1,150 clients, each with one record of digits (1,437 records, 20 % of them public), train a logistic model "
         "together; nobody adds noise (trust none)."
     )
+    fixed = ["data.partition=fixed-records", "data.records_per_client=20", "data.clients=6"]
+    few = load(find("digits"), ["data.name=npz", f"data.path={heart}", *fixed, "privacy.trust=none"])
+    assert few.summary().startswith(
+        "6 clients, each with equally many records of heart.npz (120 of 200 records), train"
+    )
     compared = load(find("local-vs-central")).summary(compared=True)
     assert compared.endswith("; compared under trust none, central, local.")
 
