@@ -113,12 +113,12 @@ def resume(
             return earlier
         scenario = Scenario.read(path / "scenario.toml")
         fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
-        check_plan(directory, stored, fleet.plan)
         if fleet.streams.run != earlier["noise_key"]:
-            what = "the data or the code of its model" if fleet.model.code else "the data"
+            what = "the data, the weights or the code of its model" if fleet.model.code else "the data"
             raise InputError(
                 f"{path}: {what} changed since the run began, so it cannot be resumed. Start a new run."
             )
+        check_plan(directory, stored, fleet.plan)
         damaged: list[Path] = []
         checkpoint = directory.load_checkpoint(damaged.append)
         with launched(engine, scenario, fleet, allow_code=allow_code) as apps:

@@ -19,13 +19,37 @@ Width = Annotated[int, Field(ge=1, le=10**6)]
 Activation = Literal["relu", "tanh"]
 
 
-class Logistic(Section):
+class PartlyTrained(Section):
+    """The choice of the parameters that clients train; by default all, or those that code has not frozen."""
+
+    trainable: tuple[str, ...] | None = Field(
+        None,
+        strict=False,
+        min_length=1,
+        max_length=100,
+        description='Patterns of the names of trained parameters, such as ["head.*"]; all others are frozen.',
+    )
+    freeze: tuple[str, ...] | None = Field(
+        None,
+        strict=False,
+        min_length=1,
+        max_length=100,
+        description='Patterns of the names of frozen parameters, such as ["encoder.*"].',
+    )
+
+    @property
+    def may_be_frozen(self) -> bool:
+        """Whether a part of the model may be frozen."""
+        return self.trainable is not None or self.freeze is not None
+
+
+class Logistic(PartlyTrained):
     """Logistic regression: one linear layer."""
 
     name: Literal["logistic"]
 
 
-class Mlp(Section):
+class Mlp(PartlyTrained):
     """Linear layers with an activation between them."""
 
     name: Literal["mlp"]
@@ -45,7 +69,7 @@ def _odd(value: int) -> int:
     return value
 
 
-class Cnn(Section):
+class Cnn(PartlyTrained):
     """A small convolutional network for square images, after LeNet (LeCun et al. 1998).
 
     For each entry of `channels` a convolution that keeps the image's size, the activation, and pooling that
@@ -98,7 +122,7 @@ def _plain(value: Any) -> bool:
     return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
-class Code(Section):
+class Code(PartlyTrained):
     """Any `nn.Module`, made by a function that the scenario names; it runs on request only (`permit`)."""
 
     name: Literal["code"]
@@ -109,6 +133,11 @@ class Code(Section):
     options: Annotated[dict[str, Any], PlainValidator(_options)] = Field(
         {}, description="What the function gets by keyword besides features and classes."
     )
+
+    @property
+    def may_be_frozen(self) -> bool:
+        """Whether a part of the model may be frozen: code decides by itself."""
+        return True
 
 
 Model = Annotated[Logistic | Mlp | Cnn | Code, Field(discriminator="name")]

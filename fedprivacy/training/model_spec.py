@@ -10,6 +10,8 @@ from torch import nn
 
 from fedprivacy.models.by_name import build
 from fedprivacy.models.from_code import call, load, source_digest
+from fedprivacy.models.frozen_part import FrozenPart
+from fedprivacy.models.partial_training import choose_trained, copy_frozen, frozen_part, frozen_tensors
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, permit
 from fedprivacy.training.module_checks import check
 
@@ -22,10 +24,13 @@ class ModelSpec:
         build: From a seed for the initial weights to the module, (batch, *features) -> (batch, classes).
         code: A fingerprint of the code that makes the model, and of its weights at seed 0; "" for a
             model by name, which the scenario describes in full.
+        frozen: Its part that no client trains, None where all of it is trained. Its values are those of
+            seed 0 at every seed: they are public, and must not reveal the seed of a run's noise.
     """
 
     build: Callable[[int], nn.Module]
     code: str = ""
+    frozen: FrozenPart | None = None
 
 
 def model_spec(
@@ -41,18 +46,45 @@ def model_spec(
 
     Raises:
         InputError: if the model is code and that is not allowed, if the code cannot be found, fails or
-            makes nothing that can be trained here, or if the model does not fit the data.
+            makes nothing that can be trained here, or if the model does not fit the data, or no parameter
+            has a name that the scenario freezes or trains.
     """
     permit(options, allow_code)
+    partly = options.trainable is not None or options.freeze is not None
     if not isinstance(options, Code):
         with torch.device("meta"):  # takes no memory
-            build(options, features, classes, seed=0)
-        return ModelSpec(lambda seed: build(options, features, classes, seed=seed))
-    factory = load(options)
+            choose_trained(build(options, features, classes, seed=0), options.trainable, options.freeze)
+        if not partly:
+            return ModelSpec(lambda seed: build(options, features, classes, seed=seed))
+    factory = load(options) if isinstance(options, Code) else None
 
     def make(seed: int) -> nn.Module:
-        return call(factory, options, features, classes, seed)
+        if isinstance(options, Code):
+            assert factory is not None
+            module = call(factory, options, features, classes, seed)
+        else:
+            module = build(options, features, classes, seed=seed)
+        choose_trained(module, options.trainable, options.freeze)
+        return module
 
     module = make(0)
-    check(module, make(0), options, features, classes)
-    return ModelSpec(make, source_digest(options, module))
+    code = ""
+    if isinstance(options, Code):
+        check(module, make(0), options, features, classes)
+        code = source_digest(options, module)
+    return _with_frozen(make, module, code)
+
+
+def _with_frozen(make: Callable[[int], nn.Module], module: nn.Module, code: str) -> ModelSpec:
+    """The specification of a model whose frozen values are those of a module, at every seed."""
+    part = frozen_part(module)
+    if part is None:
+        return ModelSpec(make, code)
+    values = frozen_tensors(module)
+
+    def build_with_frozen(seed: int) -> nn.Module:
+        other = make(seed)
+        copy_frozen(values, other)
+        return other
+
+    return ModelSpec(build_with_frozen, code, part)

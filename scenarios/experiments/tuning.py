@@ -71,7 +71,14 @@ def tune(
     """
     people = population(scenario.data)
     model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
-    plans = [plan_of(scenario.candidate(number)) for number in range(len(scenario.settings))]
+    candidates = [scenario.candidate(number) for number in range(len(scenario.settings))]
+    plans = [
+        plan_of(
+            candidate,
+            model_spec(candidate.model, people.features, people.dataset.classes, allow_code=allow_code),
+        )
+        for candidate in candidates
+    ]
     tested = people.tests_clients("test")
     for build in (chosen_ledger, naive_ledger):  # refuses before any work if no accountant answers
         guarantees(build(scenario.tune, plans, 0, tested=tested))
