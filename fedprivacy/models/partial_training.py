@@ -6,7 +6,7 @@ A parameter is trained if it requires a gradient. All others, and all buffers, a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
 
@@ -35,7 +35,12 @@ def frozen_tensors(module: nn.Module) -> dict[str, Tensor]:
     return frozen | dict(module.named_buffers())
 
 
-def choose_trained(module: nn.Module, trainable: Sequence[str] | None, freeze: Sequence[str] | None) -> None:
+def choose_trained(
+    module: nn.Module,
+    trainable: Sequence[str] | None,
+    freeze: Sequence[str] | None,
+    adapters: Collection[str] = (),
+) -> None:
     """Marks the parameters that are trained.
 
     Args:
@@ -43,13 +48,15 @@ def choose_trained(module: nn.Module, trainable: Sequence[str] | None, freeze: S
         trainable: Patterns (`fnmatch`) of the names of trained parameters; all others are frozen. None: those
             are trained that the model's code has not frozen.
         freeze: Patterns of names that are frozen all the same; None: none.
+        adapters: Names of the trained factors of adapters; with any, all parameters are frozen that are not
+            in `trainable`.
 
     Raises:
         InputError: a pattern matches no parameter, or nothing is left to train.
     """
     parameters = dict(module.named_parameters())
-    if trainable is not None:
-        chosen = _matched("trainable", trainable, list(parameters))
+    if trainable is not None or adapters:
+        chosen = {*adapters, *_matched("trainable", trainable or (), list(parameters))}
         for name, value in parameters.items():
             if name in chosen and not value.is_floating_point():
                 raise InputError(

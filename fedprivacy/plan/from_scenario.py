@@ -149,8 +149,8 @@ def _stored_dimension(mechanism: Mechanism | None) -> int:
 def _stored_part(scenario: Scenario, stored: Plan) -> FrozenPart | None:
     """The frozen part that a stored plan states, which follows from the model alone."""
     part = stored.frozen
-    if part is None and scenario.model.freeze is not None:
-        raise InputError("plan.frozen: missing, and model.freeze freezes parameters. Start a new run.")
+    if part is None and (scenario.model.freeze is not None or scenario.model.lora is not None):
+        raise InputError("plan.frozen: missing, and the scenario freezes parameters. Start a new run.")
     if part is not None and not scenario.model.may_be_frozen:
         raise InputError("plan.frozen: the scenario's model has no frozen parameters. Start a new run.")
     return part

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PlainValidator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from fedprivacy.data.images import Image
@@ -17,6 +17,32 @@ from fedprivacy.scenario.base import Section
 
 Width = Annotated[int, Field(ge=1, le=10**6)]
 Activation = Literal["relu", "tanh"]
+
+
+class Lora(Section):
+    """Low-rank adapters of linear layers, whose one trained factor is all that is trained of them."""
+
+    rank: int = Field(ge=1, le=10**4, description="The rank of each adapter, such as 4.")
+    alpha: float = Field(
+        gt=0, le=10**6, description="Adapters are multiplied by alpha / rank; such as twice the rank."
+    )
+    targets: tuple[str, ...] = Field(
+        ("*",),
+        strict=False,
+        min_length=1,
+        max_length=100,
+        description='Patterns of the names of linear layers with an adapter, such as ["encoder.*"].',
+    )
+
+
+def _lora(value: Any) -> Any:
+    if value is not None and not isinstance(value, dict | Lora):
+        raise PydanticCustomError("lora", "must be a section: lora = {rank = 4, alpha = 8.0}")
+    if isinstance(value, dict) and (unknown := [key for key in value if key not in Lora.model_fields]):
+        raise PydanticCustomError(
+            "lora", "has no key {key}; it has rank, alpha and targets", {"key": str(unknown[0])}
+        )
+    return value
 
 
 class PartlyTrained(Section):
@@ -36,11 +62,16 @@ class PartlyTrained(Section):
         max_length=100,
         description='Patterns of the names of frozen parameters, such as ["encoder.*"].',
     )
+    lora: Annotated[Lora | None, BeforeValidator(_lora)] = Field(
+        None,
+        description="Low-rank adapters of linear layers: rank, alpha, and targets (patterns of layer names), "
+        "such as {rank = 4, alpha = 8.0}; all other parameters are frozen, but for those in `trainable`.",
+    )
 
     @property
     def may_be_frozen(self) -> bool:
         """Whether a part of the model may be frozen."""
-        return self.trainable is not None or self.freeze is not None
+        return (self.trainable, self.freeze, self.lora) != (None, None, None)
 
 
 class Logistic(PartlyTrained):

@@ -11,6 +11,7 @@ from torch import nn
 from fedprivacy.models.by_name import build
 from fedprivacy.models.from_code import call, load, source_digest
 from fedprivacy.models.frozen_part import FrozenPart
+from fedprivacy.models.lora import add_adapters
 from fedprivacy.models.partial_training import choose_trained, copy_frozen, frozen_part, frozen_tensors
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, permit
 from fedprivacy.training.module_checks import check
@@ -46,15 +47,14 @@ def model_spec(
 
     Raises:
         InputError: if the model is code and that is not allowed, if the code cannot be found, fails or
-            makes nothing that can be trained here, or if the model does not fit the data, or no parameter
-            has a name that the scenario freezes or trains.
+            makes nothing that can be trained here, or if the model does not fit the data, or has no parameter
+            or layer that the scenario names.
     """
     permit(options, allow_code)
-    partly = options.trainable is not None or options.freeze is not None
     if not isinstance(options, Code):
         with torch.device("meta"):  # takes no memory
-            choose_trained(build(options, features, classes, seed=0), options.trainable, options.freeze)
-        if not partly:
+            build(options, features, classes, seed=0)
+        if not options.may_be_frozen:
             return ModelSpec(lambda seed: build(options, features, classes, seed=seed))
     factory = load(options) if isinstance(options, Code) else None
 
@@ -64,7 +64,10 @@ def model_spec(
             module = call(factory, options, features, classes, seed)
         else:
             module = build(options, features, classes, seed=seed)
-        choose_trained(module, options.trainable, options.freeze)
+        adapters: list[str] = []
+        if options.lora is not None:
+            module, adapters = add_adapters(module, options.lora)
+        choose_trained(module, options.trainable, options.freeze, adapters)
         return module
 
     module = make(0)

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
 
-from fedprivacy.models.by_name import flat_weights
+from fedprivacy.models.by_name import flat_weights, unflatten
 from fedprivacy.models.from_code import reason, wrong
 from fedprivacy.models.partial_training import frozen_part, trained_parameters
 from fedprivacy.randomness.streams import Streams
@@ -113,6 +114,16 @@ def _of_outputs(module: nn.Module, x: Tensor, classes: int) -> str | None:
         return f"from records of shape {tuple(x.shape)} it makes {shape}, {(len(x), classes)} is needed"
     if not torch.equal(logits.nan_to_num(), again.nan_to_num()):
         return f"it {_RANDOM}"
+    weights = torch.from_numpy(flat_weights(module))
+    weights += 0.1 * torch.randn_like(weights)
+    with torch.no_grad():
+        outside = functional_call(module, unflatten(module, weights), x)
+    within = functional_call(module, unflatten(module, weights.requires_grad_(True)), x)
+    # Some layers have a faster way without gradients, which may not use all trained parameters.
+    if not torch.allclose(outside, within, rtol=1e-3, atol=1e-4, equal_nan=True):
+        return (
+            "it answers otherwise where gradients are computed, so its evaluation is not of what is trained"
+        )
     # If records mixed, padding and other records would change a record's gradient, and clipping it would
     # bound nothing.
     if not torch.allclose(torch.cat(alone), logits, rtol=1e-3, atol=1e-4, equal_nan=True):

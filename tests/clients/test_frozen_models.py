@@ -94,6 +94,41 @@ def test_frozen_layers_anywhere_stay_where_they_are(make_scenario, way: str) -> 
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=3e-3 if way == "opacus" else 1e-5)
 
 
+LORA = "model={name='mlp', hidden=[7], activation='tanh', lora={rank=2, alpha=4.0}}"
+
+
+def plain_loop(fleet: Fleet, client: int, sent: np.ndarray) -> np.ndarray:
+    """Local training as any PyTorch user would write it, of the parameters that require a gradient."""
+    module, rows = fleet.model.build(3), fleet.people.partition.records(client)
+    x, y = fleet.x[rows], fleet.y[rows]
+    trained = [value for value in module.parameters() if value.requires_grad]
+    nn.utils.vector_to_parameters(torch.from_numpy(sent.copy()), trained)
+    optimizer = torch.optim.SGD(module.parameters(), 0.5, momentum=0.5)
+    for _ in range(4):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(module(x), y).backward()
+        optimizer.step()
+    return flat_weights(module) - sent
+
+
+@pytest.mark.parametrize("model", [FROZEN, LORA])
+def test_an_update_is_that_of_a_plain_loop(make_scenario, model: str) -> None:
+    ways = ("training={learning_rate=0.5, epochs=4, momentum=0.5}", "privacy={trust='none'}")
+    fleet = Fleet.of(make_scenario(model, *ways))
+    sent = flat_weights(fleet.model.build(3)) + np.float32(0.3)
+    request = TrainRequest(0, 0, 0, np.arange(12), sent, fleet.plan, "each")
+    expected = np.stack([plain_loop(fleet, client, sent) for client in range(12)])
+    assert np.abs(expected).max() > 0.1
+    np.testing.assert_allclose(answer(fleet, None, request)[0].updates, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("way", ["records, local", "opacus"])
+def test_adapters_train_on_single_records(make_scenario, way: str) -> None:
+    """The gradients of one record are clipped by the norm of what is trained."""
+    fleet = Fleet.of(make_scenario(LORA, *WAYS[way]))
+    assert updates(fleet).shape == (12, 2 * 7 + 2 * 2)
+
+
 @pytest.mark.parametrize("freeze", ["1.*", "3.*"])
 def test_the_trained_part_alone_is_clipped(make_scenario, freeze: str) -> None:
     """Its norm is C where the update is longer, although the whole model's gradient is longer still."""

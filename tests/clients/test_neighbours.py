@@ -96,6 +96,7 @@ MODELS = {
     "frozen": "model={name='mlp', hidden=[11], freeze=['1.*']}",
     "frozen-cnn": "model={name='cnn', channels=[2], kernel_size=3, hidden=[5], freeze=['1.*', '5.*']}",
     "frozen-head": "model={name='mlp', hidden=[7], activation='tanh', freeze=['3.*']}",
+    "adapters": "model={name='mlp', hidden=[11], lora={rank=3, alpha=6.0}, trainable=['3.bias']}",
     "code": "model={name='code', factory='benchmarks.faulty:make', options={harm='raise', mark='none'}}",
     "killer": "model={name='code', factory='benchmarks.faulty:make', options={harm='kill', mark='none'}}",
 }
@@ -137,6 +138,8 @@ CASES = [
     ("frozen", "whole", (1, 9), 2, "each"),
     ("frozen", "example", (3, 9), 2, "each"),
     ("frozen-cnn", "sums", (1, 9), 2, "each"),
+    ("adapters", "rare", (3, 2), 1, "parts"),
+    ("adapters", "example", (1, 9), 2, "each"),
     ("frozen-head", "batches", (1, 4), 1, "parts"),
     ("code", "pulled", (1, 9), 1, "parts"),
     ("code", "adversarial", (3, 9), 2, "each"),

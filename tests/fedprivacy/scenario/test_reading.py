@@ -56,6 +56,25 @@ def change(old: str, new: str, text: str = GOOD) -> str:
     return text.replace(old, new)
 
 
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("trainable = 3", "model.trainable: 3 is a whole number, a list is needed"),
+        ("freeze = []", "model.freeze: the list is empty, at least one element is needed"),
+        ("lora = 3", "model.lora = 3: must be a section: lora = {rank = 4, alpha = 8.0}"),
+        ("lora = {rank = 2}", "model.lora.alpha: missing"),
+        ("lora = {rank = 0, alpha = 1.0}", "model.lora.rank = 0: must be at least 1"),
+        (
+            "lora = {rank = 2, alpa = 1.0}",
+            "model.lora = {rank = 2, alpa = 1.0}: has no key alpa; it has rank, alpha and targets",
+        ),
+    ],
+)
+def test_a_choice_of_what_is_trained_that_is_none(setting: str, message: str) -> None:
+    [line] = complaints(change("hidden = [20, 10]", f"hidden = [20, 10]\n{setting}"))
+    assert line.startswith(f"my.toml:8: {message}")
+
+
 def test_a_good_file() -> None:
     scenario = Scenario.from_text(GOOD)
     assert scenario.population == 1437
