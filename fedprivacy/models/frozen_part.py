@@ -16,16 +16,20 @@ class FrozenPart:
         digest: Of their names, types, shapes and values.
         frozen: The number of frozen parameters.
         trained: The number of trained parameters, which is the length of an update.
+        file: The digest of the file with weights that the model starts with; None without one. Then there may
+            be no frozen parameters.
     """
 
     digest: str
     frozen: int
     trained: int
+    file: str | None = None
 
     @property
     def words(self) -> str:
         """The shares of the two parts, in words."""
+        read = "" if self.file is None else f" The model starts with weights of a file (digest {self.file})."
         return (
             f"{self.trained:,} of {self.trained + self.frozen:,} parameters are trained. The rest of the "
-            f"model (digest {self.digest}) is in no update: it is neither clipped nor noised."
+            f"model (digest {self.digest}) is in no update: it is neither clipped nor noised.{read}"
         )

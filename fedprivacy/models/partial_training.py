@@ -96,16 +96,22 @@ def content(value: Tensor) -> bytes:
     return value.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
 
 
-def frozen_part(module: nn.Module) -> FrozenPart | None:
-    """The frozen part of a model, None where there is none."""
+def frozen_part(module: nn.Module, file: str | None = None) -> FrozenPart | None:
+    """The frozen part of a model, None where there is none.
+
+    Args:
+        module: The model.
+        file: The digest of the file with its weights.
+    """
     frozen = frozen_tensors(module)
-    if not frozen:
+    if not frozen and file is None:
         return None
     digest = hashlib.blake2b(digest_size=16)
     for name, value in frozen.items():
         digest.update(f"/{name}/{value.dtype}/{tuple(value.shape)}/".encode() + content(value))
     trained = trained_size(module)
-    return FrozenPart(digest.hexdigest(), sum(p.numel() for p in module.parameters()) - trained, trained)
+    every = sum(parameter.numel() for parameter in module.parameters())
+    return FrozenPart(digest.hexdigest(), every - trained, trained, file)
 
 
 @torch.no_grad()

@@ -149,15 +149,18 @@ def _stored_dimension(mechanism: Mechanism | None) -> int:
 def _stored_part(scenario: Scenario, stored: Plan) -> FrozenPart | None:
     """The frozen part that a stored plan states, which follows from the model alone."""
     part = stored.frozen
-    if part is None and (scenario.model.freeze is not None or scenario.model.lora is not None):
-        raise InputError("plan.frozen: missing, and the scenario freezes parameters. Start a new run.")
-    if part is not None and not scenario.model.may_be_frozen:
+    model = scenario.model
+    if part is None and (model.freeze, model.lora, model.weights) != (None, None, None):
+        raise InputError("plan.frozen: missing, and the scenario freezes or reads weights. Start a new run.")
+    if part is not None and model.is_plain:
         raise InputError("plan.frozen: the scenario's model has no frozen parameters. Start a new run.")
+    if part is not None and (part.file is None) != (model.weights is None):
+        raise InputError("plan.frozen.file: does not fit the scenario's model.weights. Start a new run.")
     return part
 
 
 def _frozen_part(scenario: Scenario, model: ModelSpec | None) -> FrozenPart | None:
-    if model is None and scenario.model.may_be_frozen:
+    if model is None and not scenario.model.is_plain:
         model = _model(scenario)
     return None if model is None else model.frozen
 

@@ -45,6 +45,12 @@ def _lora(value: Any) -> Any:
     return value
 
 
+def _weights(value: str) -> str:
+    if not value.endswith(".safetensors"):
+        raise PydanticCustomError("weights", 'must name a ".safetensors" file')
+    return value
+
+
 class PartlyTrained(Section):
     """The choice of the parameters that clients train; by default all, or those that code has not frozen."""
 
@@ -68,10 +74,16 @@ class PartlyTrained(Section):
         "such as {rank = 4, alpha = 8.0}; all other parameters are frozen, but for those in `trainable`.",
     )
 
+    weights: Annotated[str, AfterValidator(_weights)] | None = Field(
+        None,
+        description="A .safetensors file with weights of the model, relative to the working directory; "
+        "parameters that it does not have are drawn.",
+    )
+
     @property
-    def may_be_frozen(self) -> bool:
-        """Whether a part of the model may be frozen."""
-        return (self.trainable, self.freeze, self.lora) != (None, None, None)
+    def is_plain(self) -> bool:
+        """Whether all weights are drawn and trained."""
+        return (self.trainable, self.freeze, self.lora, self.weights) == (None, None, None, None)
 
 
 class Logistic(PartlyTrained):
@@ -166,9 +178,9 @@ class Code(PartlyTrained):
     )
 
     @property
-    def may_be_frozen(self) -> bool:
-        """Whether a part of the model may be frozen: code decides by itself."""
-        return True
+    def is_plain(self) -> bool:
+        """Whether all weights are drawn and trained: code decides by itself."""
+        return False
 
 
 Model = Annotated[Logistic | Mlp | Cnn | Code, Field(discriminator="name")]

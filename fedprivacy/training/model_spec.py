@@ -13,6 +13,7 @@ from fedprivacy.models.from_code import call, load, source_digest
 from fedprivacy.models.frozen_part import FrozenPart
 from fedprivacy.models.lora import add_adapters
 from fedprivacy.models.partial_training import choose_trained, copy_frozen, frozen_part, frozen_tensors
+from fedprivacy.models.weights_file import WeightsFile
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, permit
 from fedprivacy.training.module_checks import check
 
@@ -23,10 +24,10 @@ class ModelSpec:
 
     Args:
         build: From a seed for the initial weights to the module, (batch, *features) -> (batch, classes).
-        code: A fingerprint of the code that makes the model, and of its weights at seed 0; "" for a
-            model by name, which the scenario describes in full.
-        frozen: Its part that no client trains, None where all of it is trained. Its values are those of
-            seed 0 at every seed: they are public, and must not reveal the seed of a run's noise.
+        code: A fingerprint of the code that makes the model, and of its weights at seed 0, or of the file of
+            weights of a model by name; "" for another model by name, which the scenario describes in full.
+        frozen: Its part that no client trains, None where all of it is trained and drawn. Its values are
+            those of seed 0 at every seed: they are public, and must not reveal the seed of a run's noise.
     """
 
     build: Callable[[int], nn.Module]
@@ -54,9 +55,10 @@ def model_spec(
     if not isinstance(options, Code):
         with torch.device("meta"):  # takes no memory
             build(options, features, classes, seed=0)
-        if not options.may_be_frozen:
+        if options.is_plain:
             return ModelSpec(lambda seed: build(options, features, classes, seed=seed))
     factory = load(options) if isinstance(options, Code) else None
+    file = None if options.weights is None else WeightsFile.read(options.weights)
 
     def make(seed: int) -> nn.Module:
         if isinstance(options, Code):
@@ -68,26 +70,22 @@ def model_spec(
         if options.lora is not None:
             module, adapters = add_adapters(module, options.lora)
         choose_trained(module, options.trainable, options.freeze, adapters)
+        if file is not None:
+            file.load_into(module)
         return module
 
-    module = make(0)
-    code = ""
+    module, digest = make(0), None if file is None else file.digest
+    code = digest or ""
     if isinstance(options, Code):
         check(module, make(0), options, features, classes)
         code = source_digest(options, module)
-    return _with_frozen(make, module, code)
-
-
-def _with_frozen(make: Callable[[int], nn.Module], module: nn.Module, code: str) -> ModelSpec:
-    """The specification of a model whose frozen values are those of a module, at every seed."""
-    part = frozen_part(module)
-    if part is None:
-        return ModelSpec(make, code)
-    values = frozen_tensors(module)
+    part, values = frozen_part(module, digest), frozen_tensors(module)
+    if not values:
+        return ModelSpec(make, code, part)
 
     def build_with_frozen(seed: int) -> nn.Module:
-        other = make(seed)
-        copy_frozen(values, other)
-        return other
+        seeded = make(seed)
+        copy_frozen(values, seeded)
+        return seeded
 
     return ModelSpec(build_with_frozen, code, part)

@@ -23,6 +23,7 @@ from fedprivacy.randomness.streams import Streams
 from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import scenario_digest
 from fedprivacy.report import write as write_report
+from fedprivacy.scenario import Code
 from fedprivacy.scenario.tune import TuneScenario
 from fedprivacy.scenario.tune.grid import words_of
 from fedprivacy.scenario.tune.sections import ExponentialTune, StoppingTune
@@ -93,7 +94,7 @@ def tune(
         scenario.to_toml(),
         versions(scenario.training.trainer),
         data=streams.run,
-        code=bool(model.code),
+        code=isinstance(scenario.model, Code),
     )
     with open_job(work, out, resume=resume, command=command) as job:
         if job.finished is not None:

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import nn
 
 import fedprivacy as fp
+from clients.fleet import Fleet
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.models.partial_training import frozen_part
@@ -151,6 +153,38 @@ def test_a_run_is_not_resumed_with_other_frozen_weights(nets: str, make_scenario
     sys.modules.pop(nets)
     with pytest.raises(InputError, match="the weights or the code of its model changed since the run began"):
         resume(path, report=False, allow_code=True)
+
+
+def test_a_run_starts_with_the_weights_of_a_file(make_scenario, tmp_path: Path) -> None:
+    """And states the file's digest; a run is not resumed with another file of the same name."""
+    path = tmp_path / "encoder.safetensors"
+    save_file({"1.weight": torch.rand(6, 4), "1.bias": torch.rand(6)}, path)
+    model = f"model={{name='mlp', hidden=[6], freeze=['1.*'], weights='{path}'}}"
+    document = run(make_scenario(model), tmp_path / "runs")
+    part = document["plan"]["frozen"]
+    assert any(note.endswith(f"weights of a file (digest {part['file']}).") for note in document["notes"])
+    assert checked_document(Path(document["path"]))["privacy"] == document["privacy"]
+
+    def stop(event: dict) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(make_scenario(model), tmp_path / "broken", report=False, on_round=stop)
+    [broken] = (tmp_path / "broken").iterdir()
+    save_file({"1.weight": torch.rand(6, 4), "1.bias": torch.rand(6)}, path)
+    with pytest.raises(InputError, match="the weights or the code of its model changed since the run began"):
+        resume(broken, report=False)
+
+
+def test_other_weights_have_other_noise(make_scenario, tmp_path: Path) -> None:
+    """Wherever the file lies: an observer of two runs could subtract noise that they share."""
+    keys = []
+    for folder, scale in (("a", 1.0), ("b", 1.0), ("c", 2.0)):
+        path = tmp_path / folder / "w.safetensors"
+        path.parent.mkdir()
+        save_file({"1.weight": torch.full((2, 4), scale)}, path)
+        keys.append(Fleet.of(make_scenario(f"model={{name='logistic', weights='{path}'}}")).streams.run)
+    assert keys[0] == keys[1] != keys[2]
 
 
 def test_a_module_of_python_keeps_what_it_freezes(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def change(old: str, new: str, text: str = GOOD) -> str:
     [
         ("trainable = 3", "model.trainable: 3 is a whole number, a list is needed"),
         ("freeze = []", "model.freeze: the list is empty, at least one element is needed"),
+        ('weights = "w.pt"', 'model.weights = "w.pt": must name a ".safetensors" file'),
         ("lora = 3", "model.lora = 3: must be a section: lora = {rank = 4, alpha = 8.0}"),
         ("lora = {rank = 2}", "model.lora.alpha: missing"),
         ("lora = {rank = 0, alpha = 1.0}", "model.lora.rank = 0: must be at least 1"),
