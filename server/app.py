@@ -19,6 +19,7 @@ import torch
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 from numpy.typing import NDArray
+from safetensors.torch import save
 from torch import nn
 
 from fedprivacy.erm.study.people import records, study_streams
@@ -29,7 +30,7 @@ from fedprivacy.mechanisms.banded import CorrelatedNoise
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum
 from fedprivacy.messages.faults import Faults
 from fedprivacy.models.by_name import evaluate, flat_weights
-from fedprivacy.models.partial_training import split_frozen
+from fedprivacy.models.partial_training import split_frozen, whole_model
 from fedprivacy.models.prediction import predict
 from fedprivacy.plan.from_scenario import candidates_of, plan_of
 from fedprivacy.plan.privacy_plan import Plan
@@ -206,6 +207,8 @@ def _run_rounds(
             void_reason=total.void_reason,
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
+    if record.plan.frozen is not None:
+        record.directory.save_model(save(whole_model(whole, torch.from_numpy(federation.model))))
     if len(y) > 0:
         predictions = predict(module, federation.model, x)
         record.measured = final_evaluation(scenario, people, y, predictions)

@@ -114,6 +114,19 @@ def frozen_part(module: nn.Module, file: str | None = None) -> FrozenPart | None
     return FrozenPart(digest.hexdigest(), every - trained, trained, file)
 
 
+def whole_model(module: nn.Module, weights: Tensor) -> dict[str, Tensor]:
+    """All tensors of a model by name, as `module.load_state_dict` takes them.
+
+    Args:
+        module: The model, of which the frozen part is read.
+        weights: The flat vector of its trained weights, shape (parameters,).
+    """
+    trained = trained_parameters(module)
+    parts = weights.split([value.numel() for value in trained.values()])
+    named = {name: part.view_as(value) for part, (name, value) in zip(parts, trained.items(), strict=True)}
+    return {name: value.contiguous().clone() for name, value in (frozen_tensors(module) | named).items()}
+
+
 @torch.no_grad()
 def copy_frozen(values: Mapping[str, Tensor], module: nn.Module) -> None:
     """Gives a model the frozen values of another (`frozen_tensors`)."""

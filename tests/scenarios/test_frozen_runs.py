@@ -9,19 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 import fedprivacy as fp
 from clients.fleet import Fleet
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
+from fedprivacy.models.by_name import evaluate, flat_weights
 from fedprivacy.models.partial_training import frozen_part
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.training.features import encode
 from fedprivacy.verification.verify import checked_document
 from scenarios.experiments.comparison import compare
 from scenarios.runner import resume, run
+from scenarios.stored.removal import check_removable
 
 FROZEN = ("model={name='mlp', hidden=[6], freeze=['1.*']}", "privacy.epsilon=4.0", "server.rounds=4")
 NETS = """
@@ -174,6 +176,27 @@ def test_a_run_starts_with_the_weights_of_a_file(make_scenario, tmp_path: Path) 
     save_file({"1.weight": torch.rand(6, 4), "1.bias": torch.rand(6)}, path)
     with pytest.raises(InputError, match="the weights or the code of its model changed since the run began"):
         resume(broken, report=False)
+
+
+def test_a_finished_run_has_its_whole_model(make_scenario, tmp_path: Path) -> None:
+    """It evaluates as the run did, and another run may start with it."""
+    model = "name='mlp', hidden=[6], lora={rank=2, alpha=4.0}, trainable=['3.bias']"
+    asked = make_scenario(f"model={{{model}}}")
+    document = run(asked, tmp_path, report=False)
+    path = Path(document["path"]) / "model.safetensors"
+    stored = load_file(path)
+    parts = ("bias", "lora_a.factor", "lora_b.weight", "weight")
+    assert sorted(stored) == [f"{layer}.{part}" for layer in (1, 3) for part in parts]
+    assert check_removable([path.parent])
+    fleet = Fleet.of(asked)
+    fleet.module.load_state_dict(stored)
+    people = fleet.people
+    found = evaluate(fleet.module, flat_weights(fleet.module), *people.held_out("test"))
+    assert found.loss == pytest.approx(document["final"]["loss"], rel=1e-6)
+    assert weights(document).astype(np.float32).tolist() == flat_weights(fleet.module).tolist()
+    again = Fleet.of(make_scenario(f"model={{{model}, weights='{path}'}}"))
+    assert (flat_weights(again.model.build(7)) == flat_weights(fleet.module)).all()
+    assert not (Path(run(make_scenario(), tmp_path, report=False)["path"]) / "model.safetensors").exists()
 
 
 def test_other_weights_have_other_noise(make_scenario, tmp_path: Path) -> None:
