@@ -16,6 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from fedprivacy.models.partial_training import split_frozen
+
 
 @torch.no_grad()
 def encode(encoder: nn.Module | None, x: Tensor) -> Tensor:
@@ -28,6 +30,17 @@ def encode(encoder: nn.Module | None, x: Tensor) -> Tensor:
     if encoder is None or not len(x):
         return x
     return torch.cat([encoder(record) for record in x.split(1)])
+
+
+def on_features(module: nn.Module, x: Tensor) -> tuple[nn.Module, Tensor]:
+    """The head of a model and the features of records: together the model on the records.
+
+    Args:
+        module: The model.
+        x: Records, shape (records, *features).
+    """
+    encoder, head = split_frozen(module)
+    return head, encode(encoder, x)
 
 
 class Features:

@@ -26,6 +26,7 @@ from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.cohorts import AllSampling
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.training.early_stopping import has_stopped
+from fedprivacy.training.features import on_features
 from scenarios.attacks.participation_budget import NOTHING, AttackRounds
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import federation_of
@@ -84,7 +85,8 @@ class GameSetup:
         # The sizes before the coins: rates and denominators that followed the coins would reveal memberships.
         self.fleet = Fleet.of(scenario, self.game.people, plan, sizes=dealt.partition.sizes)
         rows = torch.from_numpy(self.game.targets)
-        self.probe = Probe(self.fleet.module, self.fleet.x[rows].cpu(), self.fleet.y[rows].cpu())
+        head, features = on_features(self.fleet.module, self.fleet.x[rows].cpu())
+        self.probe = Probe(head, features, self.fleet.y[rows].cpu())
 
     def warm_up(self) -> Tensors:
         """Trains up to the start of the attacks, or until early stopping ends training.

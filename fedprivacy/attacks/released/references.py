@@ -18,6 +18,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.models.by_name import flat_weights
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.training.cohort import train_cohort
+from fedprivacy.training.features import on_features
 from fedprivacy.training.task import LocalTraining, Task
 
 Flags = NDArray[np.bool_]
@@ -148,12 +149,12 @@ def _together(
     # target's.
     member_streams = Streams(streams.torch_seed(f"released/{purpose}"), streams.run)
     initial = int(member_streams.stream("initial", member=numbers.start).integers(2**63))
-    module = recipe.build(initial)
+    module, features = on_features(recipe.build(initial), x)
     sent = flat_weights(module)
     task = Task(
         module=module,
         weights=sent,
-        x=x,
+        x=features,
         y=y,
         records=[np.flatnonzero(members[number]) for number in numbers],
         clients=np.array(numbers),

@@ -29,8 +29,9 @@ def encoder() -> Counted:
 
 
 def test_the_features_of_a_record_depend_on_that_record_alone() -> None:
-    x = torch.rand(40, 5)
-    every = encode(encoder(), x)
+    x, made = torch.rand(40, 5), encoder()
+    every = encode(made, x)
+    assert made.calls == 40
     assert torch.equal(encode(encoder(), x[[7, 3]]), every[[7, 3]])
     assert encode(None, x) is x
 
