@@ -4,9 +4,8 @@
 
 Target models, an MLP 446-128-30, are trained until they know all of their records, about 2000 of 4007, each a
 member by a fair coin; references in the same way on halves of their own. The test records are those that
-nobody trained on. Thresholds and attack networks are fitted on half of the known memberships, all figures are
-of the other half. Seconds are of processor time. The data are read from where they lie; without them nothing
-is measured.
+nobody trained on. Each fold of the records is measured at thresholds, and by attack networks, of the other
+folds. Seconds are of processor time. The data are read from where they lie; without them nothing is measured.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from torch import Tensor, nn
 from fedprivacy.attacks.document import over_seeds
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.metrics import Measured, measure
-from fedprivacy.attacks.released.battery import ATTACKS, THRESHOLDS, Battery, Scored
+from fedprivacy.attacks.released.battery import ATTACKS, THRESHOLDS, Battery
 from fedprivacy.attacks.released.exposure import Exposure, exposure, in_turn
 from fedprivacy.attacks.released.lira import lira
 from fedprivacy.attacks.released.references import MODELS, Models, Recipe, draw_coins, train, train_references
-from fedprivacy.attacks.targets import Targets, draw_calibration
+from fedprivacy.attacks.targets import Targets, draw_folds
 from fedprivacy.data import npz
 from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.models.by_name import build, evaluate
@@ -85,7 +84,7 @@ class Row:
 
     Args:
         attack: Its name.
-        auc: On the measured half.
+        auc: Of all records.
         tpr: At 1 % FPR.
         balanced: The balanced accuracy.
         seconds: Of processor time, on one target, without what is done once for all targets.
@@ -155,10 +154,10 @@ def attack(
     for number, (weights, members) in enumerate(
         zip(targets_trained.weights, targets_trained.members, strict=True)
     ):
-        calibration = draw_calibration(len(members), streams.stream("released/calibration", member=number))
-        results = battery.run(weights, members, calibration)
+        folds = draw_folds(len(members), streams.stream("released/folds", member=number))
+        results = battery.run(weights, members, folds)
         for name, scored in results.items():
-            measured[name].append(_measured(scored, members, calibration))
+            measured[name].append(measure(Targets(scored.scores, members, folds)))
             seconds[name] += scored.seconds / targets
     exposed = exposure(
         in_turn(lira, battery.reference_confidences[0], others.members), others.members, data.y.numpy()
@@ -166,10 +165,6 @@ def attack(
     inside, outside = _accuracies(module, targets_trained, data)
     rows = [_row(name, runs, seconds[name]) for name, runs in measured.items()]
     return Results(rows, inside, outside, exposed, training, once)
-
-
-def _measured(scored: Scored, members: np.ndarray, calibration: np.ndarray) -> Measured:
-    return measure(Targets(scored.scores, members, calibration), fitted=scored.fitted)
 
 
 def _row(name: str, runs: Sequence[Measured], seconds: float) -> Row:

@@ -208,7 +208,7 @@ class ChunkTrainer:
     def _local_updates(self, clients: Ids) -> tuple[Updates, NDArray[np.int64]]:
         fleet, plan = self.fleet, self.fleet.plan
         records = fleet.people.partition.records_of(clients)
-        task = self._task(clients, fleet.x, fleet.y, records)
+        task = self._task(clients, fleet.inputs(records), fleet.y, records)
         shape = _shape(fleet, int(fleet.classes(clients).max()), self.request.observe)
         secret = plan.unit == "example"
         places = fleet.places(clients, shape)
@@ -238,7 +238,7 @@ class ChunkTrainer:
     def _task(self, clients: Ids, x: torch.Tensor, y: torch.Tensor, records: Sequence[Ids]) -> Task:
         fleet = self.fleet
         return Task(
-            module=fleet.module,
+            module=fleet.head,
             weights=self.request.weights,
             x=x,
             y=y,

@@ -7,8 +7,9 @@ affects another's bits (`fedprivacy.training.calls`).
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +20,7 @@ from torch import nn
 
 from fedprivacy.attacks.canaries import Canaries
 from fedprivacy.errors import InputError
+from fedprivacy.models.partial_training import split_frozen, trained_size
 from fedprivacy.plan.from_scenario import batches_of, check_sizes, plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.reference_data import check_references
@@ -30,6 +32,7 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.training import Training
 from fedprivacy.training.cohort import has_grouped_convolutions, numbers_held, train_cohort, way_of
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
+from fedprivacy.training.features import Features
 from fedprivacy.training.layerwise import is_layerwise
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_classes
@@ -107,6 +110,7 @@ class Fleet:
         model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
         options, module = scenario.training, model.build(0)
         plan = plan or plan_of(scenario, model)
+        _check_frozen(plan, model)
         sizes = people.partition.sizes if sizes is None else sizes
         check_sizes(plan, sizes)
         return cls(
@@ -135,7 +139,7 @@ class Fleet:
             timeout=scenario.federation.timeout,
             dropout=scenario.federation.dropout,
             dense=_dense(scenario, plan),
-            alone=_alone(scenario, plan, module),
+            alone=_alone(scenario, plan, split_frozen(module)[1]),
         )
 
     @cached_property
@@ -149,9 +153,44 @@ class Fleet:
         return torch.from_numpy(self.people.dataset.y).to(self.device)
 
     @cached_property
+    def head(self) -> nn.Module:
+        """The part of the model that trains on features: all of it, but for a frozen encoder in front."""
+        return self._parts[1]
+
+    @cached_property
+    def features(self) -> Features | None:
+        """The features of all records, None where no frozen encoder is in front of the model.
+
+        A fleet with other records has features of its own.
+        """
+        encoder, _ = self._parts
+        return None if encoder is None else Features(encoder, self.x)
+
+    @cached_property
+    def _parts(self) -> tuple[nn.Module | None, nn.Module]:
+        """The encoder and the head, where the records are."""
+        module = self.module if self.device == "cpu" else copy.deepcopy(self.module).to(self.device)
+        return split_frozen(module)
+
+    def inputs(self, records: Sequence[Ids]) -> torch.Tensor:
+        """The inputs of the head for all records, of which those of some clients are ready.
+
+        Args:
+            records: The record numbers of each of these clients.
+        """
+        if self.features is None:
+            return self.x
+        references = [] if self.training.adversarial is None else [self.people.references]
+        return self.features.of([*records, *references])
+
+    @property
+    def _input_shape(self) -> tuple[int, ...]:
+        return self.people.features if self.features is None else self.features.shape
+
+    @cached_property
     def parameters(self) -> int:
-        """The number of the model's weights."""
-        return sum(p.numel() for p in self.module.parameters())
+        """The number of the model's trained weights."""
+        return trained_size(self.module)
 
     @property
     def way(self) -> str:
@@ -159,10 +198,18 @@ class Fleet:
         size = self._places(self._records, formed=False)
         calls = f"calls of {size} client{'' if size == 1 else 's'} of mean size"
         if self.plan.unit == "example":
-            return f"DP-SGD on single records, {calls}"
+            return f"DP-SGD on single records{self._on_features}, {calls}"
         if self.training.adversarial is not None:
-            return f"by adversarial regularisation, vectorised over clients, {calls}, on {self.device}"
-        return f"{way_of(self.module, self.training.batches, self._records)}, {calls}, on {self.device}"
+            return (
+                f"by adversarial regularisation, vectorised over clients{self._on_features}, {calls}, "
+                f"on {self.device}"
+            )
+        way = way_of(self.head, self.training.batches, self._records)
+        return f"{way}{self._on_features}, {calls}, on {self.device}"
+
+    @property
+    def _on_features(self) -> str:
+        return "" if self.features is None else ", on features of a frozen encoder"
 
     def piece_size(self, records: int | None = None, *, formed: bool = False) -> int:
         """The number of clients trained at once, such that their data fit a processor's cache.
@@ -172,7 +219,7 @@ class Fleet:
             formed: Whether each update is formed, as it is too where each gets noise of its own.
         """
         records, batches = records or self._records, self.training.batches
-        held = numbers_held(self.module, self.people.features, batches, records)
+        held = numbers_held(self.head, self._input_shape, batches, records)
         if formed or self.plan.unit == "example" or self.plan.noise_draw == "client" or self.plan.shares:
             held += 4 * self.parameters
         if self.training.adversarial is not None:  # its weights, where they began, and their gradients
@@ -240,7 +287,7 @@ class Fleet:
     def _grouped(self) -> bool:
         """Whether clients train as groups of convolutions; one alone would take half as long again."""
         by_layer = self.plan.unit == "client" and self.training.adversarial is None
-        return by_layer and has_grouped_convolutions(self.module)
+        return by_layer and has_grouped_convolutions(self.head)
 
     def train(self, task: Task) -> tuple[Updates, Ids]:
         """Trains the clients of a call.
@@ -278,6 +325,22 @@ class Fleet:
     def hosts_of(self, node_config: Mapping[str, object]) -> list[int]:
         """The logical hosts that a node serves."""
         return hosts_here(self.hosts, node_config)
+
+
+def _check_frozen(plan: Plan, model: ModelSpec) -> None:
+    """Refuses a plan with another frozen part of the model than there is here.
+
+    Raises:
+        InputError: it was made of other weights.
+    """
+    here, agreed = model.frozen, plan.frozen
+    if here == agreed:
+        return
+    texts = ["no frozen weights" if part is None else f"digest {part.digest}" for part in (here, agreed)]
+    raise InputError(
+        f"model: its frozen weights are not those of the plan (here: {texts[0]}; in the plan: {texts[1]}). "
+        "Use the same model on every machine."
+    )
 
 
 def _dense(scenario: Scenario, plan: Plan) -> bool:

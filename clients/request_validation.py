@@ -82,9 +82,8 @@ def _vet_terms(
 
 
 def _vet_model(fleet: Fleet, weights: NDArray[np.float32]) -> None:
-    parameters = sum(parameter.numel() for parameter in fleet.module.parameters())
-    if len(weights) != parameters:
-        raise Refusal(f"{len(weights)} weights, the model has {parameters}", "model")
+    if len(weights) != fleet.parameters:
+        raise Refusal(f"{len(weights)} weights, the model has {fleet.parameters}", "model")
     # NaN is below no clipping norm and above none, so that a comparison lets it pass, as Flower's does.
     if not np.isfinite(weights).all():
         raise Refusal("weights that are not finite", "model")

@@ -8,19 +8,19 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-import torch
 from flwr.app import Context, RecordDict
 
 from clients.fleet import Fleet
 from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.io.atomic import sweep_parts
+from fedprivacy.io.processes import use_one_thread
 from fedprivacy.plan.from_scenario import candidates_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import population
 from fedprivacy.records.ownership import begin_run, take_up_run
 from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import OnRound, RunRecord
-from fedprivacy.scenario import Scenario
+from fedprivacy.scenario import Code, Scenario
 from fedprivacy.verification.resume import check_plan, plan_to_resume
 from scenarios.engines.launch import EMBEDDED, Engine, Launched, launched
 from scenarios.jobs.outcome import on_resuming, print_charge
@@ -113,12 +113,12 @@ def resume(
             return earlier
         scenario = Scenario.read(path / "scenario.toml")
         fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
-        check_plan(directory, stored, fleet.plan)
         if fleet.streams.run != earlier["noise_key"]:
-            what = "the data or the code of its model" if fleet.model.code else "the data"
+            what = "the data, the weights or the code of its model" if fleet.model.code else "the data"
             raise InputError(
                 f"{path}: {what} changed since the run began, so it cannot be resumed. Start a new run."
             )
+        check_plan(directory, stored, fleet.plan)
         damaged: list[Path] = []
         checkpoint = directory.load_checkpoint(damaged.append)
         with launched(engine, scenario, fleet, allow_code=allow_code) as apps:
@@ -162,8 +162,7 @@ def _report_damage(damaged: list[Path], checkpoint: Checkpoint | None) -> None:
 def _train(
     apps: Launched, fleet: Fleet, record: RunRecord, checkpoint: Checkpoint | None, report: bool
 ) -> dict[str, Any]:
-    # One thread: many small products gain nothing from more, and spinning threads lose a lot.
-    torch.set_num_threads(1)
+    use_one_thread()
     server_app = make_server_app(record, fleet.people, fleet.model, checkpoint=checkpoint, view=apps.view)
     run_id = apps.grid.run.run_id
     context = Context(run_id=run_id, node_id=0, node_config={}, state=RecordDict(), run_config={})
@@ -173,7 +172,7 @@ def _train(
         ended = True
     except KeyboardInterrupt:
         path = record.directory.path
-        allow = " --allow-code" if fleet.model.code else ""
+        allow = " --allow-code" if isinstance(record.scenario.model, Code) else ""
         command = f"fedprivacy run --resume {shlex.quote(str(path))}{allow}"
         remedy = on_resuming(command, record.scenario.description)
         print(f"Interrupted. {remedy}", file=sys.stderr)

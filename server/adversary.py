@@ -21,12 +21,14 @@ from fedprivacy.attacks.expected_sum import expected_sum
 from fedprivacy.attacks.game import Ids
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.attacks.transcript import Sight
+from fedprivacy.attacks.trap_units import TrapUnits
 from fedprivacy.messages.protocol import TrainReply, TrainRequest, parts_of
 from fedprivacy.plan.privacy_plan import Plan
 from server.aggregation import RoundTotal
 from server.messages import request_to
 
 See = Callable[[Sight], None]
+Raise = Ascent | TrapUnits  # by which a malicious server raises the loss on targets
 # Updates of an attacker's own clients, shape (clients, parameters): from which weights, and how many.
 References = Callable[[Tensor, int], Tensor]
 
@@ -111,6 +113,7 @@ class Listener:
     round: int = 0
     scale: float = 1.0
     _sent: Tensor | None = None
+    _places: Tensor | None = None
     _update: Tensor | None = None
     _others: list[Tensor] = field(default_factory=list)
 
@@ -137,7 +140,7 @@ class Listener:
         answered = self._sent is not None and self._update is not None
         if self._sent is not None and self._update is not None:
             others = torch.stack(self._others) if self._others else torch.empty(0, len(self._sent))
-            self.see(Sight(self._sent, self._update, others, self.targets, self.round))
+            self.see(Sight(self._sent, self._update, others, self.targets, self.round, self._places))
         # A victim that dropped out must not be judged by its update of an earlier round.
         self._sent, self._update, self._others = None, None, []
         return answered
@@ -157,7 +160,7 @@ class Climber(Listener):
     """
 
     probe: Probe
-    ascent: Ascent
+    ascent: Raise
     everybody: bool = False
     _raised: Tensor | None = None
 
@@ -170,6 +173,7 @@ class Climber(Listener):
             assert self.targets is not None
             weights = torch.from_numpy(parts_of(request)[0]["weights"])
             self._raised = self.ascent.climb(self.probe.at(self.targets), weights)
+            self._places = places_of(self.ascent, self.targets)
         if client == self.victim:
             self._sent = self._raised
         return _with_weights(request, self._raised)
@@ -203,7 +207,7 @@ class SumObserver:
     victim: int
     see: See
     references: References
-    ascent: Ascent | None = None
+    ascent: Raise | None = None
     probe: Probe | None = None
     everybody: bool = False
     targets: Ids | None = None
@@ -244,7 +248,8 @@ class SumObserver:
         honest = others if raised is None or self.everybody else self.references(model, count)
         seen = torch.from_numpy(self.scale * total.updates).float()
         update = seen - expected_sum(honest, total.answered - 1)
-        self.see(Sight(sent, update, others, self.targets, self.round))
+        places = places_of(self.ascent, self.targets)
+        self.see(Sight(sent, update, others, self.targets, self.round, places))
         return True
 
 
@@ -270,7 +275,7 @@ class Isolator:
     weights: Tensor
     scale: float = 1.0
 
-    def ask(self, round: int, aim: Probe | None = None, ascent: Ascent | None = None) -> Sight | None:
+    def ask(self, round: int, aim: Probe | None = None, ascent: Raise | None = None) -> Sight | None:
         """One round with the victim alone, which moves its stream; None if it refuses.
 
         Args:
@@ -289,10 +294,15 @@ class Isolator:
                 return None
             update = torch.from_numpy((self.scale * answer.updates).astype(np.float32))
             # The isolated model continues from the victim's own update, so its fit to the victim's members
-            # grows.
-            self.weights = sent + update
+            # grows. Trap units do not enter it.
+            self.weights = (self.weights if isinstance(ascent, TrapUnits) else sent) + update
             return Sight(sent, update, torch.empty(0, len(sent)))
         return None
+
+
+def places_of(ascent: Raise | None, targets: Ids | None) -> Tensor | None:
+    """The parameters that lead into the targets' trap units (`Sight.places`)."""
+    return ascent.parameters(len(targets)) if isinstance(ascent, TrapUnits) and targets is not None else None
 
 
 def _client_of(request: Message) -> int | None:

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 from numpy.typing import NDArray
+from safetensors.torch import save
 from torch import nn
 
 from fedprivacy.erm.study.people import records, study_streams
@@ -28,6 +30,7 @@ from fedprivacy.mechanisms.banded import CorrelatedNoise
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum
 from fedprivacy.messages.faults import Faults
 from fedprivacy.models.by_name import evaluate, flat_weights
+from fedprivacy.models.partial_training import split_frozen, whole_model
 from fedprivacy.models.prediction import predict
 from fedprivacy.plan.from_scenario import candidates_of, plan_of
 from fedprivacy.plan.privacy_plan import Plan
@@ -51,6 +54,7 @@ from fedprivacy.statistics.plan import people_of
 from fedprivacy.statistics.plan import plan_of as statistics_plan_of
 from fedprivacy.statistics.record import StatisticsRecord
 from fedprivacy.statistics.streams import statistics_streams
+from fedprivacy.training.features import encode
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 from server.aggregation import RoundTotal, nobody_took_part
 from server.deployment_grid import PollingGrid
@@ -156,12 +160,18 @@ def _run_rounds(
     view: NodeView,
 ) -> None:
     scenario = record.scenario
-    federation, module = federation_of(grid, scenario, record.ledger, people, model)
+    federation, whole = federation_of(grid, scenario, record.ledger, people, model)
     record.dealing = federation.dealing.to_json()
-    x, y = people.held_out(scenario.evaluation.on)
+    encoder, module = split_frozen(whole)
+
+    def held_out(on: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        x, y = people.held_out(on)
+        return x if encoder is None else encode(encoder, torch.from_numpy(x)).numpy(), y
+
+    x, y = held_out(scenario.evaluation.on)
     # Early stopping reads the loss on public records only: other held-out records may belong to clients.
     apart = scenario.server.patience is not None and scenario.evaluation.on != "public"
-    read_by_rule = people.held_out("public") if apart else None
+    read_by_rule = held_out("public") if apart else None
     if checkpoint is not None:
         federation.restore(checkpoint.tensors)
     for number in range(len(record.rounds), record.plan.rounds):
@@ -197,6 +207,8 @@ def _run_rounds(
             void_reason=total.void_reason,
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
+    if record.plan.frozen is not None:
+        record.directory.save_model(save(whole_model(whole, torch.from_numpy(federation.model))))
     if len(y) > 0:
         predictions = predict(module, federation.model, x)
         record.measured = final_evaluation(scenario, people, y, predictions)

@@ -1,12 +1,13 @@
-"""Combined scores: selected or learned from known memberships, on the calibration half alone.
+"""Combined scores: selected or learned from known memberships, anew for the targets of each direction.
 
-What is fitted on the calibration half flatters itself there. `supervised` therefore scores each calibration
-target by a model that did not see it, so that thresholds fitted on those scores hold for the others too.
+What is fitted on known targets flatters itself there. `cross_fitted` therefore scores each known target by a
+model that did not see it, so that thresholds fitted on those scores hold for the measured targets too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,80 +15,91 @@ import scipy
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from fedprivacy.attacks.cross_fitting import cross_fitted
 from fedprivacy.attacks.intervals import CONFIDENCE, Figure
-from fedprivacy.attacks.roc import auc
-from fedprivacy.attacks.targets import Flags, Scores, Targets, check_halves, check_scores
+from fedprivacy.attacks.metrics import known_areas
+from fedprivacy.attacks.targets import FOLDS, Flags, Numbers, Scores, Targets, check_folds, check_scores
 from fedprivacy.errors import InputError
 
-FOLDS = 5
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The choice of a score.
+
+    Args:
+        names: The chosen score of each fold.
+        scores: By what each direction chose, shape (directions, targets).
+    """
+
+    names: tuple[str, ...]
+    scores: Scores
 
 
-def choose_score(candidates: Mapping[str, Scores], members: Flags, calibration: Flags) -> str:
-    """The name of the first score whose AUC on the calibration half is as good as the best.
+def choose_score(candidates: Mapping[str, Scores], members: Flags, folds: Numbers) -> Chosen:
+    """For each direction the first score whose AUC on the known targets is as good as the best.
 
     As good means within one standard error of the best (the rule of Breiman et al. 1984, section 3.4.3):
     among many scores one looks best by chance, so scores that are known to work come first.
 
     Args:
-        candidates: Scores by name, those known to work first; each of shape (targets,), larger means rather
-            a member.
+        candidates: Scores by name, those known to work first, as `Targets` takes them; larger means rather a
+            member.
         members: Whether a target is a member, shape (targets,).
-        calibration: Whether it is in the calibration half, shape (targets,).
+        folds: The fold of each target, shape (targets,).
 
     Raises:
         InputError: no candidates, or one is not a finite score for each target.
     """
     if not candidates:
         raise InputError("scores: there is none to choose from.")
+    areas = {}
+    for name, scores in candidates.items():
+        check_scores(scores, name)
+        areas[name] = known_areas(Targets(scores, members, folds))
+    names, rows = [], []
+    for direction in range(FOLDS + 1):
+        name = _first_as_good({name: figures[direction] for name, figures in areas.items()})
+        scores = candidates[name]
+        names.append(name)
+        rows.append(scores if scores.ndim == 1 else scores[direction])
+    return Chosen(tuple(names[:FOLDS]), np.stack(rows))
 
-    def area(name: str) -> Figure:
-        check_scores(candidates[name], name)
-        targets = Targets(candidates[name], members, calibration)
-        known = (targets.of(member=member, calibration=True) for member in (True, False))
-        return auc(*known)
 
-    areas = {name: area(name) for name in candidates}
+def _first_as_good(areas: Mapping[str, Figure]) -> str:
+    """The name of the first area within one standard error of the best."""
     best = max(areas.values(), key=lambda figure: figure.value)
     # Half a 95 % interval is 1.96 standard errors; below the best, since near 1 the interval is lopsided.
     enough = best.value - (best.value - best.low) / float(scipy.stats.norm.isf((1 - CONFIDENCE) / 2))
     return next(name for name, figure in areas.items() if figure.value >= enough)
 
 
-def supervised(features: Mapping[str, Scores], members: Flags, calibration: Flags) -> Scores:
-    """Log-odds of membership by logistic regression on the standardised features, shape (targets,).
+def supervised(features: Mapping[str, Scores], members: Flags, folds: Numbers) -> Scores:
+    """Scores by logistic regression on standardised features, shape (directions, targets).
 
-    The evaluation half is scored by the model of the whole calibration half; that half itself by
-    cross-fitting, each fifth by the model of the others.
+    A score is the place on the direction that the regression finds, in the order of its log-odds. Log-odds by
+    fewer records are further apart by overfitting alone, and thresholds fitted on them would be too high.
 
     Args:
-        features: By name, each of shape (targets,).
-        members: Whether a target is a member, shape (targets,); read on the calibration half only.
-        calibration: Whether it is in the calibration half, shape (targets,).
+        features: By name, as `Targets` takes them.
+        members: Whether a target is a member, shape (targets,).
+        folds: The fold of each target, shape (targets,).
 
     Raises:
-        InputError: no features, a value is NaN or infinite, or the calibration half has fewer than two
-        members
-            or non-members.
+        InputError: no features, or a value is NaN or infinite, or a direction lacks members or non-members.
     """
-    table = _table(features)
-    check_halves(members, calibration, len(table))
-    known, truth = table[calibration], members[calibration]
-    folds = min(FOLDS, int(truth.sum()), int((~truth).sum()))
-    if folds < 2:
-        raise InputError(
-            "members: the calibration half needs two members and two non-members to learn from: "
-            "take more targets."
-        )
-    scores = np.empty(len(table))
-    scores[calibration] = cross_val_predict(
-        _model(), known, truth, cv=StratifiedKFold(folds), method="decision_function"
-    )
-    scores[~calibration] = _model().fit(known, truth).decision_function(table[~calibration])
-    return scores
+    tables = [_table(features, direction) for direction in range(FOLDS + 1)]
+    check_folds(members, folds, len(tables[0]))
+
+    def fit(known: Flags, direction: int) -> Scores:
+        scale = StandardScaler().fit(tables[direction][known])
+        table = scale.transform(tables[direction])
+        slope = LogisticRegression(max_iter=1000).fit(table[known], members[known]).coef_[0]
+        scores: Scores = table @ slope / max(float(np.linalg.norm(slope)), np.finfo(np.float64).tiny)
+        return scores
+
+    return cross_fitted(fit, members, folds)
 
 
 def clustered(features: Mapping[str, Scores], named: str) -> Scores:
@@ -95,16 +107,16 @@ def clustered(features: Mapping[str, Scores], named: str) -> Scores:
 
     No membership is read. Two clusters of the standardised features (k-means, the same for the same
     features); the one with the larger mean of the feature `named` is called members. All targets are
-    clustered together, as the attacker has them, which treats both halves alike.
+    clustered together, as the attacker has them, which treats all folds alike.
 
     Args:
-        features: By name, each of shape (targets,).
+        features: By name, each of shape (targets,), and fixed before any membership was known.
         named: The feature whose larger mean means members.
 
     Raises:
         InputError: no such feature, or a value is NaN or infinite.
     """
-    table = _table(features)
+    table = _table(features, 0)
     if named not in features:
         raise InputError(f"feature = {named!r}: must be one of {', '.join(features)}.")
     scaled = StandardScaler().fit_transform(table)
@@ -117,14 +129,10 @@ def clustered(features: Mapping[str, Scores], named: str) -> Scores:
     return nearer_first if values[first].mean() >= values[~first].mean() else -nearer_first
 
 
-def _model() -> Pipeline:
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-
-
-def _table(features: Mapping[str, Scores]) -> NDArray[np.float64]:
+def _table(features: Mapping[str, Scores], direction: int) -> NDArray[np.float64]:
     if not features:
         raise InputError("features: there is none to learn from.")
     columns = [check_scores(values, name) for name, values in features.items()]
-    if len({len(column) for column in columns}) > 1:
+    if len({column.shape[-1] for column in columns}) > 1:
         raise InputError("features: each must have one number for each target.")
-    return np.column_stack(columns)
+    return np.column_stack([column if column.ndim == 1 else column[direction] for column in columns])

@@ -11,7 +11,7 @@ import scipy
 
 from fedprivacy.attacks.bounds import Bound
 from fedprivacy.attacks.intervals import CONFIDENCE, SEEDS, Figure
-from fedprivacy.attacks.metrics import Measured, points_of
+from fedprivacy.attacks.metrics import Measured, Performance, points_of
 from fedprivacy.attacks.repeated_run_epsilon import LowerBound
 from fedprivacy.errors import InputError
 
@@ -69,7 +69,6 @@ def attack_document(runs: Sequence[Measured], *, bound: Bound, empirical: LowerB
     return {
         "members": min(run.members for run in runs),
         "nonmembers": min(run.nonmembers for run in runs),
-        "measured": min(run.measured for run in runs),
         "fitted": any(run.fitted for run in runs),
         "seeds": len(runs),
         **performance_figures(runs),
@@ -77,15 +76,15 @@ def attack_document(runs: Sequence[Measured], *, bound: Bound, empirical: LowerB
             name: [counts.to_json() for counts in counted] for name, counted in points_of(runs).items()
         },
         "per_class": {str(label): _class(runs, label) for label in sorted(_labels(runs))},
-        "thresholds": [run.threshold for run in runs],
-        "roc": [run.roc.curve.to_json() for run in runs],
+        "thresholds": [list(run.thresholds) for run in runs],
+        "roc": [run.curve.to_json() for run in runs],
         "epsilon_lower_bound": None if proved is None else proved.epsilon,
         "empirical_epsilon": {"reason": empirical} if proved is None else _epsilon(proved),
         "bound": bound.to_json(),
     }
 
 
-def performance_figures(runs: Sequence[Measured]) -> dict[str, Any]:
+def performance_figures(runs: Sequence[Performance]) -> dict[str, Any]:
     """AUC, balanced accuracy, advantage and TPRs of one score as a JSON object.
 
     Args:
@@ -106,13 +105,13 @@ def _figure(figures: Sequence[Figure], least: float = 0.0) -> dict[str, Any]:
     return {**over_seeds(figures, least).to_json(), "over_targets": {"low": inner.low, "high": inner.high}}
 
 
-def _rate(runs: Sequence[Measured], rate: str) -> dict[str, Any] | None:
+def _rate(runs: Sequence[Performance], rate: str) -> dict[str, Any] | None:
     rates = [at_rate for run in runs if (at_rate := run.tpr_at_fpr[rate]) is not None]
     if len(rates) < len(runs):
         return None
     return {
         **_figure([at_rate.tpr for at_rate in rates]),
-        "thresholds": [at_rate.threshold for at_rate in rates],
+        "thresholds": [list(at_rate.thresholds) for at_rate in rates],
         "fpr": _figure([at_rate.fpr for at_rate in rates]),
     }
 

@@ -10,6 +10,7 @@ from typing import Any
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.one_run_epsilon import Guesses, lower_bound
 from fedprivacy.attacks.roc import Counts
+from fedprivacy.attacks.targets import FOLDS
 from fedprivacy.attacks.trial_registry import trial_kind
 from fedprivacy.attacks.trials import Without, success_rate
 from fedprivacy.attacks.verdict import Case, TrialCase, Verdict, verdict
@@ -23,9 +24,11 @@ from fedprivacy.scenario.attack.sections import Ascent, Attack, Released
 BOUNDS = ("advantage", "balanced_accuracy", "auc", "tpr_at_fpr", "basis")
 GAME = (
     "Each record of the victim and of the public part is a member by a fair coin of its own; the victim "
-    "trains on its members, nobody on the others. Scores and thresholds are chosen on one half of the "
-    "targets and measured on the other. An empirical epsilon is of the targets alone that were drawn blind "
-    "to membership, whose coins are still fair; it holds at its confidence for each attack by itself."
+    "trains on its members, nobody on the others. The targets are dealt to folds, and each fold is measured "
+    "by scores, thresholds and models that were chosen and fitted on the others. What is held against a "
+    "bound, and an empirical epsilon, needs counts that do not depend on each other: it fits on the first "
+    "folds and counts on the last. An empirical epsilon is of the targets alone that were drawn blind to "
+    "membership, whose coins are still fair; it holds at its confidence for each attack by itself."
 )
 BRANCHES = (
     "Each attack goes on from where training ended, with noise of its own, and spends rounds: what clients "
@@ -87,6 +90,7 @@ def attack_claims(
     attack = variant.attacks[name]
     return {
         **_run_claims(variant, name, number, plan, ledger),
+        "folds": FOLDS,
         "isolating": attack.isolating,
         **_of_sum(attack, plan, variant.federation.dropout),
         "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.attacks.targets import draw_calibration
+from fedprivacy.attacks.targets import draw_folds
 from fedprivacy.errors import InputError
 from fedprivacy.population.clients import Population
 from fedprivacy.population.partition import Partition
@@ -28,7 +28,7 @@ class Game:
         victim: The client that is attacked.
         targets: The records to be judged, shape (targets,).
         members: Which of them the victim trains on, shape (targets,).
-        calibration: The half on which thresholds are fitted; the other half is measured, shape (targets,).
+        folds: The fold of each target: it is measured by what was fitted on the others, shape (targets,).
         fair: The targets drawn blind to membership, whose coins are therefore fair and independent, as an
             empirical epsilon requires; the others were added to reach the requested numbers, shape
             (targets,).
@@ -39,7 +39,7 @@ class Game:
     victim: int
     targets: Ids
     members: Flags
-    calibration: Flags
+    folds: Ids
     fair: Flags
     duplicates: int
 
@@ -50,7 +50,7 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
     The pool are the victim's records and the public ones, which no client owns: both were dealt at random
     from the same data. Each of them is a member by a fair coin of its own. Of the targets as many as the
     rarer kind counts are drawn blind to these coins, the others from either kind, until there are as many as
-    were requested; half of all calibrates. A record that occurs twice in the data, in the pool or with
+    were requested. All are dealt to folds. A record that occurs twice in the data, in the pool or with
     another client, is never a target: its membership is no longer decided by its own coin alone, and a known
     duplicate would reveal something about membership without any model.
 
@@ -93,7 +93,7 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
         added.append(stream.choice(np.setdiff1d(kind, blind), more, replace=False))
     # Shuffled, since the order of the parts would reveal memberships.
     targets = stream.permutation(np.concatenate([blind, *added]))
-    calibration = draw_calibration(len(targets), stream)
+    folds = draw_folds(len(targets), stream)
     duplicates = int((~single).sum())
     dealt = _dealt(partition, victim, joined, left)
     return Game(
@@ -101,7 +101,7 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
         victim,
         targets,
         np.isin(targets, joined),
-        calibration,
+        folds,
         np.isin(targets, blind),
         duplicates,
     )
@@ -115,7 +115,7 @@ def game_without_targets(people: Population, victim: int) -> Game:
         victim: A client.
     """
     ids, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-    return Game(people, victim, ids, flags, flags, flags, 0)
+    return Game(people, victim, ids, flags, ids, flags, 0)
 
 
 def _dealt(partition: Partition, victim: int, joined: Ids, left: Ids) -> Partition:

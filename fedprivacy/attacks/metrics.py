@@ -1,7 +1,8 @@
-"""The figures of one attack on one run: all measured on the evaluation half, from two ROC curves.
+"""The figures of one attack on one run; each target is measured by what was fitted without its fold.
 
-Thresholds are fitted on the calibration half's curve, and nothing in the evaluation half moves them: a
-threshold that was fitted where it is measured flatters the attack.
+A threshold that was fitted where it is measured flatters the attack. So the targets of each fold are measured
+at thresholds of the other folds, and counts of all folds are added up. Counts that are held against a bound
+are those of the single direction, whose targets helped to fit nothing.
 """
 
 from __future__ import annotations
@@ -9,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import starmap
 
 import numpy as np
-import scipy
 
 from fedprivacy.attacks.bounds import RATES
 from fedprivacy.attacks.intervals import (
@@ -22,13 +22,14 @@ from fedprivacy.attacks.intervals import (
     proportion_high,
     proportion_low,
 )
-from fedprivacy.attacks.roc import Counts, Roc, auc
-from fedprivacy.attacks.targets import Targets
+from fedprivacy.attacks.roc import Counts, Roc, auc, auc_within, mean_curve
+from fedprivacy.attacks.targets import Direction, Flags, Targets
+from fedprivacy.attacks.tpr_interval import tpr_interval
+from fedprivacy.documents.roc import Curve
 
 BALANCED = "balanced"  # the name of the operating point of the largest balanced accuracy
-LEAST_OF_A_CLASS = 10  # members, and as many non-members, in the evaluation half
+LEAST_OF_A_CLASS = 10  # members, and as many non-members
 NONMEMBERS_PER_RATE = 5  # the least expected number of false positives for a figure
-_TAIL = (1 - CONFIDENCE) / 4  # an interval of the TPR has four ends that may miss
 
 
 @dataclass(frozen=True)
@@ -48,19 +49,19 @@ class RateAt:
     """The TPR at one FPR.
 
     Args:
-        threshold: Fitted on the calibration half.
-        counts: Of the evaluation half at this threshold.
-        tpr: Of the evaluation half's members; the interval is for the TPR at the best threshold whose FPR is
-            not above the wanted one.
+        thresholds: Of each fold, fitted on the others.
+        counts: Of all folds, each at its threshold.
+        tpr: Of all members; the interval is for the mean TPR of the folds' scores, each at the best threshold
+            whose FPR is not above the wanted one.
     """
 
-    threshold: float
+    thresholds: tuple[float, ...]
     counts: Counts
     tpr: Figure
 
     @property
     def fpr(self) -> Figure:
-        """The threshold's FPR on the evaluation half, with its Clopper-Pearson interval."""
+        """The thresholds' mean FPR with its Clopper-Pearson interval."""
         alarms, nonmembers = self.counts.alarms, self.counts.nonmembers
         error = (1 - CONFIDENCE) / 2
         return Figure(
@@ -71,42 +72,29 @@ class RateAt:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One attack on one run, in figures. Every interval is over targets.
+class Performance:
+    """How well directions tell members apart, by one score or by several. Every interval is over targets.
 
     Args:
-        roc: Of the evaluation half. Its area needs no fitting, yet it too is of this half alone: a score may
-            have been fitted on the other.
-        threshold: Of the largest balanced accuracy on the calibration half; above it is called a member.
+        auc: The area under the ROC curve.
+        thresholds: Of each fold that of the largest balanced accuracy on the others.
+        balanced: The counts of all folds, each at its threshold.
         tpr_at_fpr: By FPR ("0.1"); None where too few non-members were scored.
-        per_class: By class.
-        members: Members scored, in both halves.
-        nonmembers: Non-members scored, in both halves.
-        fitted: Whether the score was fitted or chosen on the calibration half.
     """
 
-    roc: Roc
-    threshold: float
+    auc: Figure
+    thresholds: tuple[float, ...]
+    balanced: Counts
     tpr_at_fpr: dict[str, RateAt | None]
-    per_class: dict[int, ClassFigure]
-    members: int
-    nonmembers: int
-    fitted: bool
-
-    @property
-    def auc(self) -> Figure:
-        """The area under the ROC curve of the evaluation half."""
-        return self.roc.auc
-
-    @property
-    def measured(self) -> int:
-        """The number of targets in the evaluation half."""
-        return self.roc.members + self.roc.nonmembers
 
     @property
     def advantage(self) -> Figure:
-        """TPR - FPR at the threshold; its interval is that of a difference of two proportions."""
-        counts = self.roc.at(self.threshold)
+        """TPR - FPR at the thresholds; its interval is that of a difference of two proportions.
+
+        What a fold's threshold takes from the counts of others correlates them too little to matter: the
+        deviation of a fold's counts from their expectation has mean 0, whatever the other folds have.
+        """
+        counts = self.balanced
         return difference(counts.hits, counts.members, counts.alarms, counts.nonmembers)
 
     @property
@@ -115,95 +103,141 @@ class Measured:
         advantage = self.advantage
         return Figure((1 + advantage.value) / 2, (1 + advantage.low) / 2, (1 + advantage.high) / 2)
 
-    @property
-    def points(self) -> dict[str, Counts]:
-        """The counts at each existing threshold, by "balanced" and by FPR ("0.1")."""
-        rates = {name: rate.counts for name, rate in self.tpr_at_fpr.items() if rate is not None}
-        return {BALANCED: self.roc.at(self.threshold), **rates}
+
+@dataclass(frozen=True)
+class Measured(Performance):
+    """One attack on one run, in figures.
+
+    Args:
+        curve: The ROC curve; of a fitted score the mean of the folds' curves.
+        points: The counts of the single direction at each existing threshold, by "balanced" and by FPR
+            ("0.1").
+        per_class: By class.
+        members: Members scored.
+        nonmembers: Non-members scored.
+        fitted: Whether the score was chosen or learned from memberships.
+    """
+
+    curve: Curve
+    points: dict[str, Counts]
+    per_class: dict[int, ClassFigure]
+    members: int
+    nonmembers: int
+    fitted: bool
 
 
-def measure(targets: Targets, *, fitted: bool = False) -> Measured:
+def measure(targets: Targets) -> Measured:
     """Turns scores into figures.
 
     Args:
         targets: The scored targets of one run.
-        fitted: Whether the score was fitted on the calibration half (`supervised`), or chosen there
-            (`choose_score`), and not fixed before any membership was known; see `tpr_at`.
     """
-    fitting, measured = (
-        Roc.of(*(targets.of(member=member, calibration=half) for member in (True, False)))
-        for half in (True, False)
-    )
-    pooled = (
-        measured
-        if fitted
-        else Roc.of(targets.of(member=True, calibration=False), targets.scores[~targets.members])
-    )
+    figures = performance(targets.directions, None if targets.fitted else area(targets))
+    rates = [float(rate) for rate, figure in figures.tpr_at_fpr.items() if figure is not None]
     return Measured(
-        roc=measured,
-        threshold=fitting.balanced_threshold,
-        tpr_at_fpr={f"{rate:g}": tpr_at(rate, fitting, measured, pooled) for rate in RATES},
+        **vars(figures),
+        curve=_curve(targets),
+        points=_points(targets.single, rates),
         per_class=_per_class(targets),
         members=int(targets.members.sum()),
         nonmembers=int((~targets.members).sum()),
-        fitted=fitted,
+        fitted=targets.fitted,
     )
 
 
-def tpr_at(fpr: float, fitting: Roc, measured: Roc, pooled: Roc) -> RateAt | None:
+def performance(directions: Sequence[Direction], auc: Figure | None = None) -> Performance:
+    """The figures of directions, which may have different scores.
+
+    Args:
+        directions: One for each fold.
+        auc: The area, where the score was fixed; None: that within folds.
+    """
+    fitted = [Roc.of(each.known_members, each.known_nonmembers).balanced_threshold for each in directions]
+    return Performance(
+        auc=auc_within([(each.members, each.nonmembers) for each in directions]) if auc is None else auc,
+        thresholds=tuple(fitted),
+        balanced=_counts(directions, fitted),
+        tpr_at_fpr={f"{rate:g}": tpr_at(rate, directions) for rate in RATES},
+    )
+
+
+def area(targets: Targets, among: Flags | None = None) -> Figure:
+    """The area under the ROC curve: of all pairs where the score was fixed, else of those within folds.
+
+    Args:
+        targets: The scored targets.
+        among: Of these alone; None: of all.
+    """
+    scores, here = targets.held_out, np.ones(len(targets.members), dtype=bool) if among is None else among
+    inside, outside = here & targets.members, here & ~targets.members
+    if not targets.fitted:
+        return auc(scores[inside], scores[outside])
+    folds = [targets.folds == fold for fold in np.unique(targets.folds)]
+    return auc_within([(scores[inside & fold], scores[outside & fold]) for fold in folds])
+
+
+def known_areas(targets: Targets) -> list[Figure]:
+    """The area on the known targets of each direction: by it scores and attacks are chosen."""
+    every = [*targets.directions, targets.single]
+    return [auc(each.known_members, each.known_nonmembers) for each in every]
+
+
+def tpr_at(fpr: float, directions: Sequence[Direction]) -> RateAt | None:
     """The TPR at an FPR; None where fewer than 5/FPR non-members were scored, or too few to fit on.
 
-    *The threshold* is the k-th largest of the n calibration non-members, k the whole part of FPR (n + 1): a
-    further non-member is above it with probability k/(n + 1) <= FPR at most, ties or not (a conformal
-    p-value, Bates et al. 2023). It is a score; nothing is interpolated.
+    *The threshold* of a fold is the k-th largest of the n non-members in the others, k the whole part of
+    FPR (n + 1): by a score that was fixed, a further non-member is above it with probability
+    k/(n + 1) <= FPR at most, ties or not (a conformal p-value, Bates et al. 2023). It is a score; nothing is
+    interpolated.
 
-    *Which non-members count for 5/FPR*: those of both halves, since both work here: one half sets the
-    threshold, the other shows what its FPR is, and the interval rests on both together.
-
-    *The interval* covers the draw of the threshold too. Order statistics of the non-members lie above, and
-    below, the true threshold with probability 1 - .0125 each, and the exact intervals of Clopper and Pearson
-    for the members above them spend as much again. 5/FPR non-members are just enough for a lower end above 0:
-    with e^-5 < .0125 the largest of them lies above the true threshold. The interval is widened where it must
-    to hold the value.
+    *The interval* (`tpr_interval`) covers the draw of the thresholds too. It is widened where it must hold
+    the value.
 
     Args:
         fpr: The false positive rate, in (0, 1).
-        fitting: The curve of the calibration half.
-        measured: The curve of the evaluation half.
-        pooled: That half's members with the non-members that the interval rests on: those of both halves. If
-            the score was fitted, or chosen among others, on the calibration half, its non-members there are
-            no fair sample of scores: then those of the evaluation half alone, and with fewer than 5/FPR
-            there the lower end is 0.
+        directions: One for each fold.
     """
-    k = math.floor(fpr * (fitting.nonmembers + 1) + 1e-9)
-    if (fitting.nonmembers + measured.nonmembers) * fpr < NONMEMBERS_PER_RATE - 1e-9 or k == 0:
+    nonmembers = min(len(each.nonmembers) + len(each.known_nonmembers) for each in directions)
+    thresholds = [_threshold(each, fpr) for each in directions]
+    fitted = [threshold for threshold in thresholds if threshold is not None]
+    if nonmembers * fpr < NONMEMBERS_PER_RATE - 1e-9 or len(fitted) < len(thresholds):
         return None
-    threshold = fitting.largest_nonmember(k)
-    counts = measured.at(threshold)
-    low, high = _tpr_interval(pooled, fpr)
+    counts = _counts(directions, fitted)
+    low, high = tpr_interval(directions, fpr)
     value = counts.hits / counts.members
-    return RateAt(threshold, counts, Figure(value, min(low, value), max(high, value)))
+    return RateAt(tuple(fitted), counts, Figure(value, min(low, value), max(high, value)))
 
 
-def _tpr_interval(roc: Roc, fpr: float) -> tuple[float, float]:
-    error, low, high = _TAIL, 0.0, 1.0
-    above, below = _ranks_beside(roc.nonmembers, fpr)
-    if above:
-        low = proportion_low(roc.at(roc.largest_nonmember(above)).hits, roc.members, error)
-    if below < roc.nonmembers:
-        high = proportion_high(roc.at(roc.largest_nonmember(below + 1)).hits, roc.members, error)
-    return low, high
+def _threshold(direction: Direction, fpr: float) -> float | None:
+    """The score of the known non-member at the rank of an FPR; None where there are too few."""
+    known = direction.known_nonmembers
+    rank = math.floor(fpr * (len(known) + 1) + 1e-9)
+    return float(np.partition(known, -rank)[-rank]) if rank else None
 
 
-@lru_cache(maxsize=1024)  # every attack on the same targets asks for the same ones
-def _ranks_beside(nonmembers: int, fpr: float) -> tuple[int, int]:
-    """How many of the largest scores lie above the true threshold for sure, and how many may lie above it."""
-    ranks = np.arange(1, nonmembers + 1)
-    # The j-th largest lies below the true threshold only if fewer than j are at or above that.
-    above = int((scipy.stats.binom.cdf(ranks - 1, nonmembers, fpr) <= _TAIL).sum())
-    # It lies above the true threshold only if j or more are above that.
-    below = int((scipy.stats.binom.sf(ranks - 1, nonmembers, fpr) > _TAIL).sum())
-    return above, below
+def _counts(directions: Sequence[Direction], thresholds: Sequence[float]) -> Counts:
+    """The counts of all directions, each at its threshold."""
+    total = Counts(0, 0, 0, 0)
+    for each, threshold in zip(directions, thresholds, strict=True):
+        total += Counts.above(threshold, each.members, each.nonmembers)
+    return total
+
+
+def _points(single: Direction, rates: Sequence[float]) -> dict[str, Counts]:
+    """The counts of the single direction, at its own thresholds."""
+    thresholds = {BALANCED: Roc.of(single.known_members, single.known_nonmembers).balanced_threshold}
+    for rate in rates:
+        if (threshold := _threshold(single, rate)) is not None:
+            thresholds[f"{rate:g}"] = threshold
+    return {at: _counts([single], [threshold]) for at, threshold in thresholds.items()}
+
+
+def _curve(targets: Targets) -> Curve:
+    if not targets.fitted:
+        return Roc.of(targets.scores[targets.members], targets.scores[~targets.members]).curve
+    pairs = [(each.members, each.nonmembers) for each in targets.directions]
+    both = [pair for pair in pairs if all(map(len, pair))]
+    return mean_curve([roc.curve for roc in starmap(Roc.of, both)], [len(members) for members, _ in both])
 
 
 def points_of(runs: Sequence[Measured]) -> dict[str, list[Counts]]:
@@ -224,11 +258,8 @@ def _per_class(targets: Targets) -> dict[int, ClassFigure]:
         return {}
     by_class = {}
     for label in np.unique(targets.classes):
-        of_class = ~targets.calibration & (targets.classes == label)
-        members = targets.scores[of_class & targets.members]
-        others = targets.scores[of_class & ~targets.members]
-        enough = min(len(members), len(others)) >= LEAST_OF_A_CLASS
-        by_class[int(label)] = ClassFigure(
-            auc(members, others) if enough else None, len(members), len(others)
-        )
+        of_class = targets.classes == label
+        members, others = (int((of_class & kind).sum()) for kind in (targets.members, ~targets.members))
+        enough = min(members, others) >= LEAST_OF_A_CLASS
+        by_class[int(label)] = ClassFigure(area(targets, of_class) if enough else None, members, others)
     return by_class

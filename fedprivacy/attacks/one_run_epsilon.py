@@ -147,29 +147,37 @@ def check_coins(members: Flags) -> None:
 
 
 def guesses_of(targets: Targets, delta: float) -> Guesses:
-    """The guesses on the evaluation half, as many as would have proved most on the calibration half.
+    """The guesses on the measured targets of the single direction.
 
-    Given the calibration half's coins, those of the evaluation half are still fair and independent: the
-    number of guesses, and a score fitted or chosen on the calibration half, may use the former.
+    There are as many as would have proved most on its known targets.
+
+    Cross-fitting would break the theorem: if one coin is guessed by means of another, and that by means of
+    the first, right guesses are no longer bounded one after the other. In the single direction the coins of
+    the measured targets are still fair and independent given those of the known ones: the number of guesses,
+    and a score that was chosen or learned, may use the latter.
 
     Args:
-        targets: Scores of one run, halves drawn blind to membership (`draw_calibration`).
+        targets: Scores of one run, folds drawn blind to membership (`draw_folds`).
         delta: The delta of the claim, in [0, 1).
 
     Raises:
-        InputError: the coins were not fair, or a half has fewer than two targets.
+        InputError: the coins were not fair, or there are fewer than two known or measured targets.
     """
     check_coins(targets.members)
-    fitting = targets.calibration
-    scores, members = targets.scores[fitting], targets.members[fitting]
+    direction = targets.single
+    known, coins = _joined(direction.known_members, direction.known_nonmembers)
 
     def proved(share: float) -> float:
-        return _refuted(guess(scores, members, _each(share, len(scores))), delta, 0.05)
+        return _refuted(guess(known, coins, _each(share, len(known))), delta, 0.05)
 
     best = max(_SHARES, key=proved)
-    measured = ~fitting
-    each = _each(best, int(measured.sum()))
-    return guess(targets.scores[measured], targets.members[measured], each)
+    scores, members = _joined(direction.members, direction.nonmembers)
+    return guess(scores, members, _each(best, len(scores)))
+
+
+def _joined(members: Scores, nonmembers: Scores) -> tuple[Scores, Flags]:
+    """Scores with their coins; the order does not matter, since equal scores are guessed together."""
+    return np.concatenate([members, nonmembers]), np.arange(len(members) + len(nonmembers)) < len(members)
 
 
 def _each(share: float, count: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from functools import lru_cache
 from itertools import count
 
@@ -54,18 +56,21 @@ def members_needed(widest: float = GOAL) -> int:
     return next(number for number in count(1) if width(number // 2, number) <= widest)
 
 
-@lru_cache
-def nonmembers_needed(fpr: float) -> int:
-    """The smallest number of non-members that show a false positive rate to within its own size.
+def targets_needed(fpr: float, widest: float = GOAL) -> tuple[int, int]:
+    """Members and non-members that show the TPR at an FPR in an interval of about this width.
 
-    With fewer the threshold of "1 % FPR" may well be that of 0.2 % or of 4 %. So many have an interval of at
-    most the rate's own width where as many of them as the rate names are accused, rounded down.
+    An empirical TPR has the variance TPR (1 - TPR)/members + slope^2 FPR (1 - FPR)/non-members, with the
+    slope of the ROC curve there (Hsieh and Turnbull 1996). Of two normal scores of equal variance the
+    interval is widest where half of the members are found; each part is given half of the variance there.
 
     Args:
         fpr: The false positive rate, in (0, 1).
+        widest: In (0, 1].
     """
-    first = max(1, round(1 / fpr))  # of fewer not one may be accused
-    return next(number for number in count(first) if width(int(fpr * number + 1e-9), number) <= fpr)
+    normal = statistics.NormalDist()
+    variance = (widest / 2 / normal.inv_cdf(1 - _ERROR)) ** 2 / 2
+    slope = normal.pdf(0.0) / normal.pdf(normal.inv_cdf(fpr))
+    return math.ceil(0.25 / variance), math.ceil(slope**2 * fpr * (1 - fpr) / variance)
 
 
 @lru_cache

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from fedprivacy.models.by_name import unflatten
+from fedprivacy.models.partial_training import trained_size
 from fedprivacy.training.linear_gradients import is_linear, linear_gradients
 
 Vector = NDArray[np.float64]
@@ -21,14 +22,14 @@ class Probe:
     """Asks a model about records.
 
     Args:
-        module: The model; its own weights are not read.
+        module: The model; of its own weights the frozen ones alone are read.
         x: The records, float32, shape (records, *features).
         y: Their labels, int64, shape (records,).
     """
 
     def __init__(self, module: nn.Module, x: Tensor, y: Tensor) -> None:
         self.module, self.x, self.y = module, x, y
-        self.parameters = sum(parameter.numel() for parameter in module.parameters())
+        self.parameters = trained_size(module)
 
     def at(self, places: NDArray[np.int64]) -> Probe:
         """The same model, restricted to some of the records."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedprivacy.attacks.signals import Probe, Vector
+from fedprivacy.attacks.trap_units import response
 
 TREND = "rise-"  # prefix of features that measure the change of another one over the rounds
 TINY = 1e-12  # below it a loss or a norm is numerically zero
@@ -28,6 +29,8 @@ class Sight:
             sum alone is seen, of clients of the attacker's own.
         targets: The numbers of the targets that were attacked, or None where all are judged.
         round: In which round of the attack, the first being 0.
+        places: The parameters that lead into each attacked target's trap units, shape (targets, units,
+            inputs + 1); None: there are none.
     """
 
     sent: Tensor
@@ -35,6 +38,7 @@ class Sight:
     others: Tensor
     targets: NDArray[np.int64] | None = None
     round: int = 0
+    places: Tensor | None = None
 
 
 def features(probe: Probe, sight: Sight) -> dict[str, Vector]:
@@ -44,7 +48,8 @@ def features(probe: Probe, sight: Sight) -> dict[str, Vector]:
     the same over what other clients' updates have; `fedmia`, that excess in standard deviations of theirs
     (the idea of FedMIA-II, Zhu et al. 2025); `loss` and `gradient`, minus the logarithms of the record's
     loss and gradient norm under the weights that came back; `recovery` and `relief`, by how much these
-    fell in training.
+    fell in training. With trap units also `trap`: by how many gradient steps on the record they were moved
+    (`fedprivacy.attacks.trap_units`).
     """
     back = sight.sent + sight.update
     updates = torch.cat([sight.update[None], sight.others])
@@ -59,6 +64,10 @@ def features(probe: Probe, sight: Sight) -> dict[str, Vector]:
         "loss": -after_loss,
         "relief": before_norm - after_norm,
     }
+    if sight.places is not None:
+        gradients = torch.cat([part for _, part in probe.gradients(sight.sent)])
+        moved = response(gradients, sight.update, sight.places).double().numpy()
+        values = {"trap": moved, **values}
     if len(sight.others):
         rest = cosines[:, 1:]
         values["excess-cosine"] = cosines[:, 0] - rest.mean(axis=1)

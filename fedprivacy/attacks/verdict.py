@@ -168,6 +168,11 @@ def verdict(cases: Sequence[Case | TrialCase], error: float = ERROR) -> Verdict:
     those below the threshold non-members has TPR 1 - FPR and FPR 1 - TPR, and its check is this one. An
     attack that is right less often than chance is not turned round: its score was to be larger for members.
 
+    *The counts are those of a single direction*: thresholds, scores and models were fitted on some folds of
+    the targets, and others are counted. Counts of all folds, each at thresholds of the others, would be more,
+    but each target would be counted in one fold and help to fit for the rest: no exact end holds for their
+    sum.
+
     *What the targets of a run share* is its noise, and the ends take each target as judged by chance of its
     own. Under a guarantee for whole clients this does no harm. Let a0 be the chance that a run refutes under
     memberships drawn anew, which its scores do not depend on. All targets of the victim are one step of the

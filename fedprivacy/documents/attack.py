@@ -18,6 +18,9 @@ from fedprivacy.mechanisms.catalogue import ClipOnly
 Real = Annotated[float, Field(gt=-1e300, lt=1e300, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=10**12)]
 
+SEATS = ("server", "participant", "outsider")
+# An observer that sees more can run the attacks of one that sees less: final model, global models, updates.
+SEES_LESS = {"server": SEATS, "participant": SEATS[1:], "outsider": SEATS[2:]}
 CLIPPED: Literal["clipped"] = "clipped"
 Level = float | Literal["clipped"] | None  # an epsilon, clipping alone, no privacy
 
@@ -176,6 +179,25 @@ class ArmAccuracy(Part):
     test: Figures = Figures()
 
 
+class Contender(Part):
+    """An attack, by its chosen scores or learned from all of them, and in how many folds it was strongest."""
+
+    name: str
+    seat: str
+    supervised: bool = False
+    folds: Count = 0
+
+
+class Strongest(Part):
+    """The figures of the strongest attack at a seat, which is chosen for each fold on the others."""
+
+    attacks: tuple[Contender, ...] = Field(min_length=1)
+    auc: Measure
+    balanced_accuracy: Measure | None = None
+    advantage: Measure | None = None
+    tpr_at_fpr: dict[str, Measure | None] = Field(default_factory=dict)
+
+
 class ArmResult(Part):
     """One arm of a game at one epsilon.
 
@@ -193,6 +215,7 @@ class ArmResult(Part):
         guarantees: Against each observer.
         bounds: By seat, the most that any attack can reach.
         skipped: By name, why an attack cannot be had.
+        strongest: By seat, the strongest attack; a seat without attacks is missing.
     """
 
     arm: str
@@ -210,6 +233,7 @@ class ArmResult(Part):
     seeds: Annotated[Count, Checked(Repeated)] = 1
     accuracy: ArmAccuracy = ArmAccuracy()
     accuracies: Raw = None
+    strongest: dict[str, Strongest] = Field(default_factory=dict)
 
     @property
     def level(self) -> Level:
@@ -225,9 +249,8 @@ class ArmResult(Part):
 
 
 class Supervised(Part):
-    """The result of a logistic regression on all scores of an attack (`calibration_auc`)."""
+    """The result of a logistic regression on all scores of an attack."""
 
-    calibration_auc: Rate
     auc: Measure
     balanced_accuracy: Measure | None = None
     advantage: Measure | None = None
@@ -246,7 +269,7 @@ class Attack(Part):
     targets_lost: Count = 0
     members: Count | None = None
     nonmembers: Count | None = None
-    measured: Count | None = None
+    folds: Annotated[Count | None, Checked(Count)] = None
     fitted: Raw = None
     seeds: Annotated[Count, Checked(Repeated)] = 1
     auc: Measure
@@ -274,7 +297,6 @@ class Attack(Part):
     rounds: int | None = None
     guarantee: Annotated[Guarantee | None, Checked(dict[str, Any])] = None
     score: tuple[str, ...] = ()
-    calibration_auc: Rate | None = None
     supervised: Annotated[Supervised | None, IF_THERE] = None
     scores: dict[str, Measure] = Field(default_factory=dict)
     histograms: tuple[Histogram, ...] = ()
@@ -284,6 +306,13 @@ class Attack(Part):
     blind: Measure | None = None
     model_accuracy: ModelAccuracy = ModelAccuracy()
     seconds: Raw = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_folds(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "calibration_auc" in value:
+            raise ValueError("an earlier version measured it, on half of the targets")
+        return value
 
     @property
     def level(self) -> Level:

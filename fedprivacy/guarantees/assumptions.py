@@ -146,6 +146,10 @@ class TrainingAssumption(Assumption):
         "no record makes its client's training fail (raise an error, hang, kill its process): what a "
         "failure takes out of an answer is more than one record's part"
     )
+    FROZEN_WEIGHTS = (
+        "no record of a client was used to make the weights that are frozen or come from a file: whatever "
+        "they were trained on is not covered"
+    )
     PUBLIC_SHAPE = (
         "the number of clients, the columns, and the classes with their names are public knowledge, even "
         "where they were read off the data"

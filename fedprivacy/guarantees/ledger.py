@@ -37,6 +37,7 @@ _AFTER_BROKEN_OFF = (
     Assume.FILE_READ,
     Assume.SIZES_PUBLIC,
     Assume.RECORDS_TRAIN,
+    Assume.FROZEN_WEIGHTS,
     Assume.PUBLIC_SHAPE,
 )
 
@@ -321,8 +322,9 @@ class Ledger:
         sometimes += [Assume.NODES_ANSWER] * (self.plan.distrusts_server and not self.held)
         sometimes += [Assume.FILE_READ] * self.stated.reads
         records = [Assume.SIZES_PUBLIC, Assume.RECORDS_TRAIN] * of_records
+        records += [Assume.FROZEN_WEIGHTS] * (self.plan.frozen is not None)
         if self.plan.shares is not None:
-            return [*sometimes, Assume.PUBLIC_SHAPE, self.stated.randomness_of_shares]
+            return [*sometimes, *records, Assume.PUBLIC_SHAPE, self.stated.randomness_of_shares]
         # With unit "example" the clients' batches amplify under central trust too.
         randomness = self.stated.randomness(server=self.plan.trust == "central", nodes=local or of_records)
         return [*sometimes, *records, Assume.PUBLIC_SHAPE, randomness]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
 
@@ -36,13 +36,29 @@ def check_tensor_file(path: Path) -> None:
             metadata, nested parts or numbers than that many tensors can have.
     """
     with open_regular(path, MAX_BYTES, follow=False) as stream:
-        size = int.from_bytes(stream.read(8), "little")
-        if size > MAX_HEADER:
-            raise ValueError(f"its header has more than {MAX_HEADER} bytes")
-        if size > os.fstat(stream.fileno()).st_size - 8:
-            raise ValueError("it is cut off in its header")
-        header = stream.read(size)
-    _check_header(header)
+        _check(stream)
+
+
+def read_tensor_file(path: Path) -> bytes:
+    """The bytes of a file that a user names, of which the header has been checked; links are followed.
+
+    Raises:
+        OSError: As `check_tensor_file`.
+        ValueError: As `check_tensor_file`.
+    """
+    with open_regular(path, MAX_BYTES) as stream:
+        _check(stream)
+        stream.seek(0)
+        return stream.read(MAX_BYTES)
+
+
+def _check(stream: BinaryIO) -> None:
+    size = int.from_bytes(stream.read(8), "little")
+    if size > MAX_HEADER:
+        raise ValueError(f"its header has more than {MAX_HEADER} bytes")
+    if size > os.fstat(stream.fileno()).st_size - 8:
+        raise ValueError("it is cut off in its header")
+    _check_header(stream.read(size))
 
 
 def _check_header(header: bytes) -> None:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from fedprivacy.data.images import square_image
 from fedprivacy.errors import InputError
+from fedprivacy.models.partial_training import trained_parameters
 from fedprivacy.scenario.model import Cnn, Logistic, Mlp
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
@@ -88,19 +89,19 @@ def _convolutions(options: Cnn, features: Sequence[int]) -> tuple[list[nn.Module
 
 
 def flat_weights(module: nn.Module) -> NDArray[np.float32]:
-    """The weights of a module as one vector, float32, shape (parameters,), in definition order."""
-    return torch.cat([p.detach().reshape(-1) for p in module.parameters()]).numpy()
+    """The trained weights of a module as one vector, float32, shape (parameters,), in definition order."""
+    return torch.cat([p.detach().reshape(-1) for p in trained_parameters(module).values()]).numpy()
 
 
 def unflatten(module: nn.Module, flat: Tensor) -> dict[str, Tensor]:
-    """Views of a flat vector, shape (..., parameters), as the named parameters of a module.
+    """Views of a flat vector, shape (..., parameters), as the trained parameters of a module by name.
 
     Leading dimensions, for example one for each client, stay in front of each parameter's shape.
 
     Raises:
-        ValueError: if the vector does not have as many entries as the module has parameters.
+        ValueError: if the vector does not have as many entries as the module has trained parameters.
     """
-    named = [(name, p.shape) for name, p in module.named_parameters()]
+    named = [(name, p.shape) for name, p in trained_parameters(module).items()]
     sizes = [shape.numel() for _, shape in named]
     if flat.shape[-1] != sum(sizes):
         raise ValueError(f"the model has {sum(sizes)} parameters, the vector {flat.shape[-1]}")
@@ -157,7 +158,7 @@ def evaluate(
     """Accuracy, also within each class, and mean cross-entropy of flat weights on records.
 
     Args:
-        module: A module to (batch, classes) logits; its own weights are not used.
+        module: A module to (batch, classes) logits; of its own weights the frozen ones alone are used.
         weights: The flat weights, shape (parameters,).
         x: Records, shape (records, *features), taken in blocks of bounded memory.
         y: Their labels, int64 in [0, classes), shape (records,).

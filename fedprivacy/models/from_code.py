@@ -18,6 +18,7 @@ from torch import nn
 
 from fedprivacy.errors import InputError
 from fedprivacy.io.regular_file import read_regular
+from fedprivacy.models.partial_training import content
 from fedprivacy.scenario.model import Code, is_object
 
 MAX_SOURCE_BYTES = 2**28  # of a module, which may be compiled code
@@ -107,17 +108,17 @@ def source_digest(options: Code, module: nn.Module) -> str:
     if is_object(options):  # no files: those of a program that is under way may have changed
         digest.update(f"/{options.factory}".encode())
         for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
-            digest.update(f"/{name}{tuple(tensor.shape)}".encode() + tensor.detach().numpy().tobytes())
+            digest.update(f"/{name}{tuple(tensor.shape)}".encode() + content(tensor))
         return digest.hexdigest()
     named = sys.modules[options.factory.partition(":")[0]]
     homes = {cls.__module__ for layer in module.modules() for cls in type(layer).__mro__}
     layers = [sys.modules[home] for home in homes if home in sys.modules]
     files = {used.__name__: _file(used) for used in _user_modules([named, *layers])}
     for name, file in sorted({**files, named.__name__: _file(named)}.items()):
-        content = read_regular(file, MAX_SOURCE_BYTES) if file and file.is_file() else b""
-        digest.update(f"/{name}/{len(content)}/".encode() + content)
-    for name, parameter in module.named_parameters():
-        digest.update(f"/{name}{tuple(parameter.shape)}".encode() + parameter.detach().numpy().tobytes())
+        source = read_regular(file, MAX_SOURCE_BYTES) if file and file.is_file() else b""
+        digest.update(f"/{name}/{len(source)}/".encode() + source)
+    for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+        digest.update(f"/{name}{tuple(tensor.shape)}".encode() + content(tensor))
     return digest.hexdigest()
 
 

@@ -26,6 +26,7 @@ from fedprivacy.mechanisms.local import LOCAL, local_class
 from fedprivacy.mechanisms.noise_shares import NoiseShares, likely_survivors
 from fedprivacy.mechanisms.pure import PureMechanism
 from fedprivacy.mechanisms.registry import GAUSSIAN_VARIANTS, family, mechanism_class, name_in_scenarios
+from fedprivacy.models.frozen_part import FrozenPart
 from fedprivacy.plan.mechanism_search import Candidate, best, calibrated, described
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
@@ -55,11 +56,13 @@ class Facts:
         population: The number of clients.
         dimension: Computes the number of coordinates of an update.
         least_records: Computes the records of the smallest client.
+        frozen: The part of the model that no client trains.
     """
 
     population: int
     dimension: Callable[[], int]
     least_records: Callable[[], int]
+    frozen: FrozenPart | None = None
 
 
 def plan_of(scenario: Scenario, model: ModelSpec | None = None) -> Plan:
@@ -104,7 +107,8 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
     privacy, mechanism = scenario.privacy, stored.mechanism
     settled = None if isinstance(scenario.data, FileData) else scenario.population
     population = stored.population if settled is None else settled
-    facts = Facts(population, partial(_stored_dimension, mechanism), lambda: stored.least_records or 1)
+    dimension = partial(_stored_dimension, mechanism)
+    facts = Facts(population, dimension, lambda: stored.least_records or 1, _stored_part(scenario, stored))
     plan = _without_noise(scenario, facts)
     if privacy.epsilon is None:
         return _with_room(plan, privacy)
@@ -142,12 +146,32 @@ def _stored_dimension(mechanism: Mechanism | None) -> int:
     return length
 
 
+def _stored_part(scenario: Scenario, stored: Plan) -> FrozenPart | None:
+    """The frozen part that a stored plan states, which follows from the model alone."""
+    part = stored.frozen
+    model = scenario.model
+    if part is None and (model.freeze, model.lora, model.weights) != (None, None, None):
+        raise InputError("plan.frozen: missing, and the scenario freezes or reads weights. Start a new run.")
+    if part is not None and model.is_plain:
+        raise InputError("plan.frozen: the scenario's model has no frozen parameters. Start a new run.")
+    if part is not None and (part.file is None) != (model.weights is None):
+        raise InputError("plan.frozen.file: does not fit the scenario's model.weights. Start a new run.")
+    return part
+
+
+def _frozen_part(scenario: Scenario, model: ModelSpec | None) -> FrozenPart | None:
+    if model is None and not scenario.model.is_plain:
+        model = _model(scenario)
+    return None if model is None else model.frozen
+
+
 def _facts(scenario: Scenario, model: ModelSpec | None) -> Facts:
     """Reads the facts of data and model."""
     return Facts(
         scenario.population,
         lambda: dimension_of(scenario, model),
         lambda: int(_people(scenario).partition.sizes.min()),
+        _frozen_part(scenario, model),
     )
 
 
@@ -212,14 +236,17 @@ def batches_of(scenario: Scenario) -> Batches:
 
 
 def dimension_of(scenario: Scenario, model: ModelSpec | None = None) -> int:
-    """The number of coordinates of an update: the model's parameters."""
-    from fedprivacy.models.by_name import flat_weights
+    """The number of coordinates of an update: the model's trained parameters."""
+    from fedprivacy.models.partial_training import trained_size
+
+    return trained_size((model or _model(scenario)).build(0))
+
+
+def _model(scenario: Scenario) -> ModelSpec:
     from fedprivacy.training.model_spec import model_spec
 
-    if model is None:
-        people = _people(scenario)
-        model = model_spec(scenario.model, people.features, people.dataset.classes)
-    return len(flat_weights(model.build(0)))
+    people = _people(scenario)
+    return model_spec(scenario.model, people.features, people.dataset.classes)
 
 
 def _people(scenario: Scenario) -> Population:
@@ -247,6 +274,7 @@ def _without_noise(scenario: Scenario, facts: Facts) -> Plan:
         # With batches of fixed size a record of the smallest client is drawn most often, so it sets the
         # guarantee.
         least_records=facts.least_records() if by_size else None,
+        frozen=facts.frozen,
     )
 
 

@@ -33,6 +33,7 @@ from fedprivacy.mechanisms.local import LocalMechanism
 from fedprivacy.mechanisms.noise_shares import NoiseShares
 from fedprivacy.mechanisms.pure import MAX_EPSILON, PureMechanism
 from fedprivacy.mechanisms.registry import name_in_scenarios
+from fedprivacy.models.frozen_part import FrozenPart
 from fedprivacy.sampling.batches import BATCHES, Batches
 from fedprivacy.sampling.cohorts import SAMPLERS, Sampler, SeparatedSampling
 
@@ -59,6 +60,7 @@ class Plan:
             "distributed".
         batches: Draws the batches of each client; None with unit "client", where it costs nothing.
         least_records: The records of the smallest client, where a record of a smaller one costs more.
+        frozen: The part of the model that no client trains; None where all of it is trained.
     """
 
     trust: str
@@ -73,6 +75,7 @@ class Plan:
     noise_draw: str | None = None
     batches: Batches | None = None
     least_records: int | None = None
+    frozen: FrozenPart | None = None
 
     def __post_init__(self) -> None:
         """Raises InputError: with every rule of `combinations` that the plan breaks, or for the event."""
@@ -304,6 +307,10 @@ class Plan:
             data["mechanism"] = {"name": self.mechanism.name, **dataclasses.asdict(self.mechanism)}
         if self.shares is not None:
             data["mechanism"] |= self.shares.derived
+        if self.frozen is None:  # plans that train whole models stay as they were
+            data.pop("frozen")
+        else:
+            data["frozen"] = dataclasses.asdict(self.frozen)
         return data
 
     @classmethod
@@ -319,6 +326,9 @@ class Plan:
             for key, kinds in (("batches", BATCHES), ("mechanism", MECHANISMS)):
                 if values.get(key) is not None:
                     values[key] = _from_kinds(kinds, values[key])
+            if values.get("frozen") is not None:
+                _check_types(FrozenPart, values["frozen"])
+                values["frozen"] = FrozenPart(**values["frozen"])
             _check_types(cls, values)
             return cls(**values)
         except (KeyError, TypeError, ValueError, AttributeError) as error:

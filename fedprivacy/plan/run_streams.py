@@ -31,14 +31,15 @@ def run_streams(scenario: Scenario, people: Population, code: str = "") -> Strea
     Args:
         scenario: The scenario of the run.
         people: Its data.
-        code: The digest of its model's code (`ModelSpec.code`).
+        code: The digest of its model's code or weights (`ModelSpec.code`).
     """
-    if isinstance(scenario.model, Code) and not code:
-        raise ValueError("a model by code needs the digest of its code")
+    if (isinstance(scenario.model, Code) or scenario.model.weights is not None) and not code:
+        raise ValueError("a model by code or with weights of a file needs their digest")
     settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
     # The digest identifies the data, independently of their path.
     settings["data"].pop("test" if isinstance(scenario.data, OnNodes) else "path", None)
     settings["data"].pop("public", None)  # which decides about the page alone
+    settings["model"].pop("weights", None)  # a path too
     if code:
         settings["code"] = code
     # Keys that were added later do not change the noise at their defaults, so older runs can be repeated.

@@ -4,6 +4,7 @@ scenario.toml   complete, every default written out
 events.jsonl    one line a round, flushed
 run.json        the versioned result document
 checkpoint/     the two newest rounds, safetensors, enough to resume bit-identically
+model.safetensors the released model, trained and frozen tensors by name, where a part of it is frozen
 report.html     one offline page, public
 operator.html   the operator-only rest of it, not to be passed on
 lock            the process that works on it, while one does (`ownership`)
@@ -197,6 +198,10 @@ class RunDirectory:
         replace_file(self._checkpoint(checkpoint.rounds), save(tensors, metadata=metadata))
         for old in self._checkpoints()[:-CHECKPOINTS]:
             old.unlink()
+
+    def save_model(self, content: bytes) -> None:
+        """Writes the released model with its frozen part, in the format of safetensors."""
+        replace_file(self.path / "model.safetensors", content)
 
     def load_checkpoint(self, on_damaged: Callable[[Path], object] | None = None) -> Checkpoint | None:
         """The newest undamaged checkpoint, or None.

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PlainValidator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from fedprivacy.data.images import Image
@@ -19,13 +19,80 @@ Width = Annotated[int, Field(ge=1, le=10**6)]
 Activation = Literal["relu", "tanh"]
 
 
-class Logistic(Section):
+class Lora(Section):
+    """Low-rank adapters of linear layers, whose one trained factor is all that is trained of them."""
+
+    rank: int = Field(ge=1, le=10**4, description="The rank of each adapter, such as 4.")
+    alpha: float = Field(
+        gt=0, le=10**6, description="Adapters are multiplied by alpha / rank; such as twice the rank."
+    )
+    targets: tuple[str, ...] = Field(
+        ("*",),
+        strict=False,
+        min_length=1,
+        max_length=100,
+        description='Patterns of the names of linear layers with an adapter, such as ["encoder.*"].',
+    )
+
+
+def _lora(value: Any) -> Any:
+    if value is not None and not isinstance(value, dict | Lora):
+        raise PydanticCustomError("lora", "must be a section: lora = {rank = 4, alpha = 8.0}")
+    if isinstance(value, dict) and (unknown := [key for key in value if key not in Lora.model_fields]):
+        raise PydanticCustomError(
+            "lora", "has no key {key}; it has rank, alpha and targets", {"key": str(unknown[0])}
+        )
+    return value
+
+
+def _weights(value: str) -> str:
+    if not value.endswith(".safetensors"):
+        raise PydanticCustomError("weights", 'must name a ".safetensors" file')
+    return value
+
+
+class PartlyTrained(Section):
+    """The choice of the parameters that clients train; by default all, or those that code has not frozen."""
+
+    trainable: tuple[str, ...] | None = Field(
+        None,
+        strict=False,
+        min_length=1,
+        max_length=100,
+        description='Patterns of the names of trained parameters, such as ["head.*"]; all others are frozen.',
+    )
+    freeze: tuple[str, ...] | None = Field(
+        None,
+        strict=False,
+        min_length=1,
+        max_length=100,
+        description='Patterns of the names of frozen parameters, such as ["encoder.*"].',
+    )
+    lora: Annotated[Lora | None, BeforeValidator(_lora)] = Field(
+        None,
+        description="Low-rank adapters of linear layers: rank, alpha, and targets (patterns of layer names), "
+        "such as {rank = 4, alpha = 8.0}; all other parameters are frozen, but for those in `trainable`.",
+    )
+
+    weights: Annotated[str, AfterValidator(_weights)] | None = Field(
+        None,
+        description="A .safetensors file with weights of the model, relative to the working directory; "
+        "parameters that it does not have are drawn.",
+    )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all weights are drawn and trained."""
+        return (self.trainable, self.freeze, self.lora, self.weights) == (None, None, None, None)
+
+
+class Logistic(PartlyTrained):
     """Logistic regression: one linear layer."""
 
     name: Literal["logistic"]
 
 
-class Mlp(Section):
+class Mlp(PartlyTrained):
     """Linear layers with an activation between them."""
 
     name: Literal["mlp"]
@@ -45,7 +112,7 @@ def _odd(value: int) -> int:
     return value
 
 
-class Cnn(Section):
+class Cnn(PartlyTrained):
     """A small convolutional network for square images, after LeNet (LeCun et al. 1998).
 
     For each entry of `channels` a convolution that keeps the image's size, the activation, and pooling that
@@ -98,7 +165,7 @@ def _plain(value: Any) -> bool:
     return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
-class Code(Section):
+class Code(PartlyTrained):
     """Any `nn.Module`, made by a function that the scenario names; it runs on request only (`permit`)."""
 
     name: Literal["code"]
@@ -109,6 +176,11 @@ class Code(Section):
     options: Annotated[dict[str, Any], PlainValidator(_options)] = Field(
         {}, description="What the function gets by keyword besides features and classes."
     )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all weights are drawn and trained: code decides by itself."""
+        return False
 
 
 Model = Annotated[Logistic | Mlp | Cnn | Code, Field(discriminator="name")]

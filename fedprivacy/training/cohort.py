@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from fedprivacy.models.by_name import unflatten
+from fedprivacy.models.partial_training import trained_size
 from fedprivacy.sampling.batches import Batches
 from fedprivacy.training.adversarial import train_adversarially
 from fedprivacy.training.descent import Weights, descended
@@ -74,7 +75,7 @@ def numbers_held(module: nn.Module, features: Sequence[int], batches: Batches, r
     batch, steps = max(1.0, batches.mean_size(records)), batches.steps_in(records)
     per_client = 3 * math.prod(features) * records + math.ceil(3 * steps * batch)
     if not is_layerwise(module):
-        return per_client + 3 * sum(p.numel() for p in module.parameters())
+        return per_client + 3 * trained_size(module)
     activations, weights = numbers_of_convolutions(module, features)
     kinds = kinds_of(module, batches, records)
     for name, layer in module.named_children():

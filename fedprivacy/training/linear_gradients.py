@@ -129,7 +129,7 @@ def is_linear(module: nn.Module) -> TypeGuard[nn.Sequential]:
 def is_chain(module: nn.Module, kinds: Collection[type[nn.Module]]) -> TypeGuard[nn.Sequential]:
     """Whether a module is a chain of layers of these kinds, each of them and each parameter once.
 
-    Records are not flattened together, and every parameter is a `weight` or `bias` of a layer.
+    Records are not flattened together, and every parameter is a trained `weight` or `bias` of a layer.
     """
     if type(module) is not nn.Sequential:
         return False
@@ -141,6 +141,8 @@ def is_chain(module: nn.Module, kinds: Collection[type[nn.Module]]) -> TypeGuard
     if any(type(layer) is nn.Flatten and (layer.start_dim, layer.end_dim) != (1, -1) for layer in layers):
         return False
     weighted = [layer for layer in layers if isinstance(layer, nn.Linear | nn.Conv2d)]
+    if not all(p.requires_grad for p in module.parameters()):
+        return False
     parameters = [id(p) for layer in weighted for p in (layer.weight, layer.bias) if p is not None]
     return len(parameters) == len(set(parameters)) and set(parameters) == {id(p) for p in module.parameters()}
 

@@ -10,6 +10,10 @@ from torch import nn
 
 from fedprivacy.models.by_name import build
 from fedprivacy.models.from_code import call, load, source_digest
+from fedprivacy.models.frozen_part import FrozenPart
+from fedprivacy.models.lora import add_adapters
+from fedprivacy.models.partial_training import choose_trained, copy_frozen, frozen_part, frozen_tensors
+from fedprivacy.models.weights_file import WeightsFile
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, permit
 from fedprivacy.training.module_checks import check
 
@@ -20,12 +24,15 @@ class ModelSpec:
 
     Args:
         build: From a seed for the initial weights to the module, (batch, *features) -> (batch, classes).
-        code: A fingerprint of the code that makes the model, and of its weights at seed 0; "" for a
-            model by name, which the scenario describes in full.
+        code: A fingerprint of the code that makes the model, and of its weights at seed 0, or of the file of
+            weights of a model by name; "" for another model by name, which the scenario describes in full.
+        frozen: Its part that no client trains, None where all of it is trained and drawn. Its values are
+            those of seed 0 at every seed: they are public, and must not reveal the seed of a run's noise.
     """
 
     build: Callable[[int], nn.Module]
     code: str = ""
+    frozen: FrozenPart | None = None
 
 
 def model_spec(
@@ -41,18 +48,44 @@ def model_spec(
 
     Raises:
         InputError: if the model is code and that is not allowed, if the code cannot be found, fails or
-            makes nothing that can be trained here, or if the model does not fit the data.
+            makes nothing that can be trained here, or if the model does not fit the data, or has no parameter
+            or layer that the scenario names.
     """
     permit(options, allow_code)
     if not isinstance(options, Code):
         with torch.device("meta"):  # takes no memory
             build(options, features, classes, seed=0)
-        return ModelSpec(lambda seed: build(options, features, classes, seed=seed))
-    factory = load(options)
+        if options.is_plain:
+            return ModelSpec(lambda seed: build(options, features, classes, seed=seed))
+    factory = load(options) if isinstance(options, Code) else None
+    file = None if options.weights is None else WeightsFile.read(options.weights)
 
     def make(seed: int) -> nn.Module:
-        return call(factory, options, features, classes, seed)
+        if isinstance(options, Code):
+            assert factory is not None
+            module = call(factory, options, features, classes, seed)
+        else:
+            module = build(options, features, classes, seed=seed)
+        adapters: list[str] = []
+        if options.lora is not None:
+            module, adapters = add_adapters(module, options.lora)
+        choose_trained(module, options.trainable, options.freeze, adapters)
+        if file is not None:
+            file.load_into(module)
+        return module
 
-    module = make(0)
-    check(module, make(0), options, features, classes)
-    return ModelSpec(make, source_digest(options, module))
+    module, digest = make(0), None if file is None else file.digest
+    code = digest or ""
+    if isinstance(options, Code):
+        check(module, make(0), options, features, classes)
+        code = source_digest(options, module)
+    part, values = frozen_part(module, digest), frozen_tensors(module)
+    if not values:
+        return ModelSpec(make, code, part)
+
+    def build_with_frozen(seed: int) -> nn.Module:
+        seeded = make(seed)
+        copy_frozen(values, seeded)
+        return seeded
+
+    return ModelSpec(build_with_frozen, code, part)

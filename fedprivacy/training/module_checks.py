@@ -1,25 +1,28 @@
 """Checks whether a user's module can be trained here, with the reason if it cannot.
 
-Clipping bounds the weights only. A module that stores anything else about records, such as the running
-statistics of BatchNorm, would leak clients' data past the clipping. Clients are trained together by `vmap`
-with padded batches, so a module must not mix records, and must not draw from torch's global generator, whose
-order depends on the clients in a chunk.
+Clipping bounds the trained weights only. A module that stores anything else about records, such as the
+running statistics of BatchNorm, would leak clients' data past the clipping; buffers must be constants.
+Clients are trained together by `vmap` with padded batches, so a module must not mix records, and must not
+draw from torch's global generator, whose order depends on the clients in a chunk.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
 
-from fedprivacy.models.by_name import flat_weights
+from fedprivacy.models.by_name import flat_weights, unflatten
 from fedprivacy.models.from_code import reason, wrong
+from fedprivacy.models.partial_training import frozen_part, trained_parameters
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.scenario.model import Code
@@ -51,10 +54,17 @@ def check(module: nn.Module, same: nn.Module, options: Code, features: Sequence[
     if not np.array_equal(flat_weights(module), flat_weights(same), equal_nan=True):
         what = "it makes other weights when it is called again at the same seed"
         raise wrong(options, what, "Draw them from torch's own generator, which the run seeds.")
+    if frozen_part(module) != frozen_part(same):
+        what = "it makes other frozen parameters or buffers when it is called again at the same seed"
+        raise wrong(options, what, "Draw them from torch's own generator, or read them from a file.")
+    before = _state_of(module)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         x = torch.rand(_RECORDS, *features)
-        fault = _of_outputs(module, x, classes) or _of_training(module, x, classes)
+        fault = _of_outputs(module, x, classes)
+        fault = _changed(module, before) or fault
+        # Again after training: a module may remember records only where gradients are computed.
+        fault = fault or _of_training(module, x, classes) or _changed(module, before)
     if fault:
         raise wrong(options, fault)
 
@@ -65,13 +75,12 @@ def _of_parts(module: nn.Module) -> Iterator[str]:
         if isinstance(layer, _BatchNorm):
             yield (
                 f"{place} mixes the records of a batch and keeps statistics of them, which would leave a "
-                "client without being clipped: use GroupNorm"
+                f"client without being clipped: use {_group_norm(layer.num_features)}, or in a frozen "
+                "encoder fold it into the layer before it (torch.nn.utils.fuse_conv_bn_eval)"
             )
-        elif buffers := [key for key, _ in layer.named_buffers(recurse=False)]:
-            yield (
-                f"{place} has the buffer {buffers[0]}: what is not a parameter is not clipped, so it could "
-                "carry clients' data out; make a constant a plain attribute"
-            )
+        for key, buffer in layer.named_buffers(recurse=False):
+            if buffer.device.type != "cpu":
+                yield f"{place} has the buffer {key} on {buffer.device.type}, cpu is needed"
         dropout = layer.p if isinstance(layer, _DropoutNd) else getattr(layer, "dropout", 0.0)
         if isinstance(layer, nn.RReLU) or (isinstance(dropout, float) and dropout > 0):
             yield f"{place} {_RANDOM}: leave it out, or set its p to 0"
@@ -84,12 +93,16 @@ def _of_parts(module: nn.Module) -> Iterator[str]:
         elif parameter.dtype != torch.float32 or parameter.device.type != "cpu":
             kind = str(parameter.dtype).removeprefix("torch.")
             yield f"parameter {name} is {kind} on {parameter.device.type}, float32 on cpu is needed"
-        elif not parameter.requires_grad:
-            yield f"parameter {name} is frozen, but all parameters are trained: make it a plain attribute"
+    if parameters and not trained_parameters(module):
+        yield "all its parameters are frozen, so there is nothing to train: let the head's require a gradient"
+
+
+def _group_norm(channels: int) -> str:
+    """A layer that normalises each record by itself, in groups of two channels or more."""
+    return f"GroupNorm({max(1, math.gcd(channels, 32) // 2)}, {channels})"
 
 
 def _of_outputs(module: nn.Module, x: Tensor, classes: int) -> str | None:
-    before = _state_of(module)
     try:
         with torch.no_grad():
             logits, again = module(x), module(x)
@@ -101,10 +114,15 @@ def _of_outputs(module: nn.Module, x: Tensor, classes: int) -> str | None:
         return f"from records of shape {tuple(x.shape)} it makes {shape}, {(len(x), classes)} is needed"
     if not torch.equal(logits.nan_to_num(), again.nan_to_num()):
         return f"it {_RANDOM}"
-    if changed := [key for key, value in _state_of(module).items() if not _equal(before.get(key), value)]:
+    weights = torch.from_numpy(flat_weights(module))
+    weights += 0.1 * torch.randn_like(weights)
+    with torch.no_grad():
+        outside = functional_call(module, unflatten(module, weights), x)
+    within = functional_call(module, unflatten(module, weights.requires_grad_(True)), x)
+    # Some layers have a faster way without gradients, which may not use all trained parameters.
+    if not torch.allclose(outside, within, rtol=1e-3, atol=1e-4, equal_nan=True):
         return (
-            f"it changes its attribute {changed[0]} when it is used: only parameters are clipped, so that "
-            "could carry clients' data out"
+            "it answers otherwise where gradients are computed, so its evaluation is not of what is trained"
         )
     # If records mixed, padding and other records would change a record's gradient, and clipping it would
     # bound nothing.
@@ -116,6 +134,7 @@ def _of_outputs(module: nn.Module, x: Tensor, classes: int) -> str | None:
 def _of_training(module: nn.Module, x: Tensor, classes: int) -> str | None:
     """One step of two clients by the door that all training takes, against torch's own gradient."""
     y, sent, rate = torch.arange(len(x)) % classes, flat_weights(module), 0.1
+    trained = list(trained_parameters(module).values())
     records, options = [np.arange(1), np.arange(1, len(x))], LocalTraining(ShuffledBatches(1), rate)
     try:
         # Through the entry point of a run, so that a module that `vmap` miscomputes is found before any
@@ -123,24 +142,33 @@ def _of_training(module: nn.Module, x: Tensor, classes: int) -> str | None:
         task = Task(module, sent, x, y, records, np.arange(2), options, Streams(0), round=0)
         updates = train_cohort(task).stack()
         loss = nn.functional.cross_entropy(module(x[1:]), y[1:])
-        gradients = torch.autograd.grad(loss, list(module.parameters()), allow_unused=True)
+        gradients = torch.autograd.grad(loss, trained, allow_unused=True)
     except Exception as error:
         if "randomness" in str(error):
             return f"it {_RANDOM}"
         return f"clients cannot be trained side by side (torch.func.vmap): {reason(error)}"
-    pairs = zip(module.parameters(), gradients, strict=True)
+    pairs = zip(trained, gradients, strict=True)
     expected = torch.cat([(torch.zeros_like(p) if g is None else -rate * g).flatten() for p, g in pairs])
     if not torch.allclose(updates[1], expected, rtol=1e-3, atol=1e-5, equal_nan=True):
         return "clients trained side by side get other gradients than one alone"
     return None
 
 
+def _changed(module: nn.Module, before: dict[str, Any]) -> str | None:
+    if changed := [key for key, value in _state_of(module).items() if not _equal(before.get(key), value)]:
+        return (
+            f"it changes its attribute {changed[0]} when it is used: only trained parameters are clipped, so "
+            "that could carry clients' data out"
+        )
+    return None
+
+
 def _state_of(module: nn.Module) -> dict[str, Any]:
-    """The state of a module other than parameters and buffers."""
+    """The state of a module other than its parameters: attributes and buffers."""
     return {
         f"{name}.{key}".lstrip("."): value.detach().clone() if isinstance(value, Tensor) else repr(value)
         for name, layer in module.named_modules()
-        for key, value in vars(layer).items()
+        for key, value in [*vars(layer).items(), *layer.named_buffers(recurse=False)]
         if key not in _OF_TORCH
     }
 

@@ -33,6 +33,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models.by_name import flat_weights, unflatten
 from fedprivacy.models.from_code import reason
+from fedprivacy.models.partial_training import trained_parameters
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import PoissonBatches, ShuffledBatches
 from fedprivacy.training import dp_sgd
@@ -70,7 +71,7 @@ def train_examples(
         _start_at(start, private)
         with _without_answered_warnings():
             sgd = torch.optim.SGD(
-                private.parameters(),
+                trained_parameters(private).values(),
                 options.learning_rate,
                 momentum=options.momentum,
                 weight_decay=options.weight_decay,
@@ -112,7 +113,7 @@ def _train(
     options: LocalTraining,
 ) -> tuple[Tensor, int]:
     """One client's update, float64, shape (parameters,), and the number of gradients that counted as zero."""
-    parameters = list(private.parameters())
+    parameters = list(trained_parameters(private).values())
     if options.proximal:  # the proximal term follows the noise, like weight decay
         sent = [parameter.detach().clone() for parameter in parameters]
 
@@ -150,8 +151,8 @@ def _project(parameters: Sequence[nn.Parameter], radius: float) -> None:
 
 @torch.no_grad()
 def _start_at(weights: Tensor, private: nn.Module) -> None:
-    for parameter, value in zip(private.parameters(), unflatten(private, weights).values(), strict=True):
-        parameter.copy_(value)
+    for name, value in unflatten(private, weights).items():
+        private.get_parameter(name).copy_(value)
 
 
 def generator_of(stream: np.random.Generator) -> torch.Generator:

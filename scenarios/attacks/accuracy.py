@@ -64,6 +64,7 @@ def arms_document(
     epsilons: Sequence[float | None],
     trained: Trained,
     seeds: Sequence[int],
+    strongest: Sequence[Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
     """The document's entry for each arm at each epsilon whose runs were all measured.
 
@@ -74,6 +75,7 @@ def arms_document(
         epsilons: Of each variant, what was asked for or is spent; None without.
         trained: The accuracies.
         seeds: Of the runs.
+        strongest: Of each variant, by seat the figures of the strongest attack.
     """
     arms = []
     for number, (variant, plan) in enumerate(zip(variants, plans, strict=True)):
@@ -91,6 +93,7 @@ def arms_document(
                 seeds=len(runs),
                 accuracy={name: interval(values) for name, values in accuracies.items()},
                 accuracies=accuracies,
+                strongest=strongest[number],
             ).to_json()
         )
     return arms

@@ -13,6 +13,7 @@ from clients.app import answers_given
 from fedprivacy.attacks.ascent import Ascent
 from fedprivacy.attacks.game import Ids
 from fedprivacy.attacks.transcript import Sight
+from fedprivacy.attacks.trap_units import STEEPNESS, TrapUnits
 from fedprivacy.errors import InputError
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.attack.branches import Branch
@@ -21,7 +22,7 @@ from fedprivacy.scenario.attack.sections import Attack, Passive
 from scenarios.attacks.game_setup import GameSetup, Tensors
 from scenarios.attacks.participation_budget import NOTHING, AttackRounds
 from scenarios.attacks.reference_clients import ReferenceClients
-from server.adversary import Climber, Interposed, Isolator, Listener, SumObserver
+from server.adversary import Climber, Interposed, Isolator, Listener, Raise, SumObserver, places_of
 from server.hosts import deal_hosts
 from server.sampling import draw_cohort
 from server.strategy import Federation
@@ -83,8 +84,23 @@ def attack_from_seat(
     return seat(setup, branch, tensors, watch, spent)
 
 
+def raise_of(setup: GameSetup, attack: Attack) -> Raise | None:
+    """The way in which a scenario's attack raises losses; None for a passive one."""
+    if isinstance(attack, AscentSettings) and attack.trap_units is not None:
+        references, _ = setup.fleet.people.held_out("test")
+        return TrapUnits(
+            setup.fleet.module,
+            references,
+            Streams(setup.scenario.seed).stream("attack/trap-units"),
+            units=attack.trap_units,
+            level=attack.level,
+            steepness=attack.steepness or STEEPNESS,
+        )
+    return ascent_of(attack)
+
+
 def ascent_of(attack: Attack) -> Ascent | None:
-    """The gradient ascent of a scenario's attack; None for a passive one."""
+    """The gradient steps of a scenario's attack; None for a passive one."""
     if not isinstance(attack, AscentSettings):
         return None
     return Ascent(None if attack.raw else attack.level, attack.step, attack.tries)
@@ -102,7 +118,7 @@ def _turns(setup: GameSetup, branch: Branch) -> list[Ids | None]:
 
 
 def _server(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: AttackRounds) -> Outcome:
-    victim, ascent = setup.game.victim, ascent_of(branch.attack)
+    victim, ascent = setup.game.victim, raise_of(setup, branch.attack)
     listener = Listener(victim, see, scale=setup.scale)
     if ascent is not None:
         everybody = isinstance(branch.attack, AscentSettings) and branch.attack.everybody
@@ -122,7 +138,7 @@ def _server(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent:
 
 
 def _sums(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: AttackRounds) -> Outcome:
-    attack, ascent = branch.attack, ascent_of(branch.attack)
+    attack, ascent = branch.attack, raise_of(setup, branch.attack)
     observer = SumObserver(
         victim=setup.game.victim,
         see=see,
@@ -179,12 +195,12 @@ def _isolated(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spen
     host, weights = victim % hosts, torch.from_numpy(stage.federation.model)
     node = deal_hosts(stage.grid, hosts).nodes[host]
     isolator = Isolator(stage.grid, node, host, setup.fleet.plan, victim, weights, setup.scale)
-    turns = _turns(setup, branch)
+    ascent, turns = raise_of(setup, branch.attack), _turns(setup, branch)
     for turn, targets in enumerate(turns):
         aim = None if targets is None else setup.probe.at(targets)
-        sight = isolator.ask(setup.scenario.warm_up + turn, aim, ascent_of(branch.attack))
+        sight = isolator.ask(setup.scenario.warm_up + turn, aim, ascent)
         if sight is not None:
-            see(replace(sight, targets=targets, round=turn))
+            see(replace(sight, targets=targets, round=turn, places=places_of(ascent, targets)))
     before = stage.quality().accuracy  # the attack does not change the global model
     return Outcome(before, {turn + 1: before for turn in (*branch.watched, len(turns) - 1)})
 

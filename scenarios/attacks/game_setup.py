@@ -18,6 +18,7 @@ from clients.joint_training import JointTraining
 from fedprivacy.attacks.game import Game, draw_game, game_without_targets
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.io.processes import use_one_thread
 from fedprivacy.models.by_name import Evaluation, evaluate
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
@@ -32,6 +33,7 @@ from server.secure_sum import secured
 from server.strategy import Federation
 
 Tensors = dict[str, NDArray[Any]]
+WARM_UP_CHUNK = 1024  # clients in one message of the warm-up, or more if the scenario has more
 ROUNDS_TRAINED = "warm-up/played"  # key of the number of rounds of a warm-up, shape (1,)
 
 
@@ -70,7 +72,7 @@ class GameSetup:
     def __init__(
         self, scenario: AttackScenario, plan: Plan | None = None, people: Population | None = None
     ) -> None:
-        torch.set_num_threads(1)
+        use_one_thread()
         settings = scenario.game
         self.scenario = scenario
         dealt = people or population(scenario.data)
@@ -90,8 +92,10 @@ class GameSetup:
         Returns:
             The state of the server and of the nodes, and the number of rounds.
         """
-        grid, measured = self._grid(self.fleet), self.scenario.evaluation
+        # No attack observes the warm-up, so that its clients need no messages of their own.
+        grid, measured = self._grid(replace(self.fleet, alone=False)), self.scenario.evaluation
         federation, quality = self._federation(secured(grid, self.fleet.plan), measured.on)
+        federation.chunk_size = max(federation.chunk_size, WARM_UP_CHUNK)
         patience = self.scenario.server.patience
         losses: list[float] = []
         for number in range(self.scenario.warm_up):

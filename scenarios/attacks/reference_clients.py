@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from clients.chunk_training import ChunkTrainer, client_chunks, joined
-from clients.fleet import Fleet
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.messages.protocol import TrainRequest
@@ -21,6 +20,7 @@ from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population
 from fedprivacy.population.partition import Partition
 from fedprivacy.randomness.streams import Streams
+from scenarios.attacks.dealt_clients import dealt_fleet
 from scenarios.attacks.game_setup import GameSetup
 
 
@@ -45,7 +45,8 @@ class ReferenceClients:
                 f"data: an attack on sums trains clients of its own on test records, of which there are "
                 f"{len(y)}. Set data.test_records to some times the records of a client."
             )
-        self._dataset = replace(fleet.people.dataset, x=x, y=y)
+        dataset = replace(fleet.people.dataset, x=x, y=y)
+        self._people = Population(dataset, Partition(np.arange(0), np.zeros(1, np.int64), np.arange(0)))
         self._order = Streams(setup.scenario.seed).stream("attack/references").permutation(len(y))
         self._round = 0
 
@@ -58,7 +59,9 @@ class ReferenceClients:
         """
         count = int(np.clip(len(self._order) // self._records, 2, most))
         dealt = np.array_split(self._order[: max(2, count * self._records)], count)
-        fleet = self._dealt(dealt)
+        streams = replace(self._fleet.streams, run=f"{self._fleet.streams.run}/references")
+        plan, sizes = without_noise(self._fleet.plan, count), np.array(list(map(len, dealt)))
+        fleet = dealt_fleet(self._fleet, self._people, dealt, sizes, streams, plan=plan)
         clients, number = np.arange(count), self._round
         request = TrainRequest(number, 0, 0, clients, weights.numpy(), fleet.plan, "each")
         trainer = ChunkTrainer(fleet, request)
@@ -66,23 +69,6 @@ class ReferenceClients:
         part = joined([trainer.train(chunk) for chunk in cut], "each")
         self._round += 1
         return torch.from_numpy(self._scale * part.private).float()
-
-    def _dealt(self, dealt: list[np.ndarray]) -> Fleet:
-        """The fleet of reference clients with these records."""
-        fleet, sizes = self._fleet, np.array([len(records) for records in dealt])
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        partition = Partition(np.concatenate(dealt), offsets, np.arange(0))
-        return replace(
-            fleet,
-            plan=without_noise(fleet.plan, len(dealt)),
-            people=Population(self._dataset, partition),
-            sizes=sizes,
-            by_records=False,
-            streams=replace(fleet.streams, run=f"{fleet.streams.run}/references"),
-            hosts=1,
-            dropout=0.0,
-            alone=False,
-        )
 
 
 def without_noise(plan: Plan, population: int) -> Plan:

@@ -71,7 +71,7 @@ def attack_released_model(
     methods: set[str] = {method for item in requested.values() for method in item.methods}
     battery = _battery(setup, first, pool, methods, rounds_trained(tensors, scenario))
     results_by_attack = battery.run(
-        torch.from_numpy(weights), game.members, game.calibration, np.searchsorted(pool, game.targets)
+        torch.from_numpy(weights), game.members, game.folds, np.searchsorted(pool, game.targets)
     )
     train, test = setup.accuracies(weights)
     groups = training_groups(scenario.data, scenario.evaluation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from fedprivacy.attacks.document_claims import (
     verdict_of,
 )
 from fedprivacy.attacks.intervals import Figure
-from fedprivacy.attacks.metrics import points_of
+from fedprivacy.attacks.metrics import measure, points_of
 from fedprivacy.attacks.one_run_epsilon import Guesses, lower_bound
+from fedprivacy.attacks.strongest import Contender, strongest
+from fedprivacy.attacks.targets import Targets
 from fedprivacy.attacks.trials import Outcome, Without, success_rate
-from fedprivacy.documents.attack import Attack, ModelAccuracy
+from fedprivacy.documents.attack import SEES_LESS, Attack, ModelAccuracy
 from fedprivacy.documents.trial import TrialResult
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
@@ -70,7 +73,8 @@ def results(
     arms = {}
     if scenario.arms:
         epsilons = [budget(*pair) for pair in zip(variants, plans, strict=True)]
-        arms["arms"] = arms_document(variants, plans, ledgers, epsilons, trained or {}, seeds)
+        best = [_strongest(variant, number, results_by_run, seeds) for number, variant in enumerate(variants)]
+        arms["arms"] = arms_document(variants, plans, ledgers, epsilons, trained or {}, seeds, best)
     return {
         "attacks": attacks,
         **({"trials": trials} if trials else {}),
@@ -139,7 +143,7 @@ def _attack(
     attack = variant.attacks[name]
     guesses, delta = _guesses(runs), variant.privacy.delta or 0.0
     figures = attack_document(
-        [run.measured for run in runs],
+        [measure(run.chosen) for run in runs],
         bound=bound_of_ledger(ledger, attack.seat),
         empirical=guesses if isinstance(guesses, str) else lower_bound(guesses, delta),
     )
@@ -154,9 +158,8 @@ def _attack(
         rounds_refused=attack.rounds - len(runs[0].observed) if isinstance(attack, Passive) else None,
         targets_lost=sum(run.lost for run in runs),
         **claims,
-        score=[run.score for run in runs],
-        calibration_auc=float(np.mean([run.calibration_auc for run in runs])),
-        **_supervised(runs, arms=bool(variant.arm)),
+        score=[name for run in runs for name in run.score],
+        supervised=_supervised(runs, arms=bool(variant.arm)),
         scores={key: _mean_of([run.scores[key] for run in runs]) for key in runs[0].scores},
         histograms=_histograms(runs),
         stories=[run.story for run in runs] if runs[0].story else None,
@@ -171,12 +174,33 @@ def _attack(
 
 
 def _supervised(runs: Sequence[AttackResult], *, arms: bool) -> dict[str, Any]:
-    """The figures of `supervised`, which may be stronger than the score that was chosen."""
-    figures = [run.supervised for run in runs]
-    area = float(np.mean([run.supervised_calibration_auc for run in runs]))
+    """The figures of `supervised`, which may be stronger than the scores that were chosen."""
+    figures = [measure(run.supervised) for run in runs]
     # In a game of arms it may be the reported attack, so it is checked against the bound too.
     points = {"points": points_json(points_of(figures))} if arms else {}
-    return {"supervised": {**performance_figures(figures), "calibration_auc": area, **points}}
+    return {**performance_figures(figures), **points}
+
+
+def _strongest(
+    variant: AttackScenario, number: int, results_by_run: ResultsByRun, seeds: Sequence[int]
+) -> dict[str, dict[str, Any]]:
+    """The strongest attack at each seat of an arm at an epsilon, of those that all seeds have finished."""
+    by_seat = {}
+    for seat, visible in SEES_LESS.items():
+        contenders: dict[Contender, list[Targets]] = {}
+        # Its own attacks go first where two are as good.
+        for of in visible:
+            for name in (name for name, attack in variant.attacks.items() if attack.seat == of):
+                completed = [results_by_run.get((number, seed, name)) for seed in seeds]
+                runs = [run for run in completed if isinstance(run, AttackResult)]
+                if len(runs) == len(seeds):
+                    contenders[Contender(name, of, supervised=False)] = [run.chosen for run in runs]
+                    contenders[Contender(name, of, supervised=True)] = [run.supervised for run in runs]
+        if contenders:
+            best = strongest(contenders)
+            attacks = [{**asdict(contender), "folds": folds} for contender, folds in best.folds.items()]
+            by_seat[seat] = {"attacks": attacks, **performance_figures(best.runs)}
+    return by_seat
 
 
 def _trained(runs: Sequence[AttackResult]) -> dict[str, float]:
@@ -198,7 +222,7 @@ def _exposures(scenario: AttackScenario, results_by_run: ResultsByRun) -> list[d
 def _histograms(runs: Sequence[AttackResult]) -> list[dict[str, Any]]:
     """Histograms of the scores of each run, with the same edges if all have the same score."""
     together = np.concatenate([run.scores_of[kind] for run in runs for kind in run.scores_of])
-    same = len({run.score for run in runs}) == 1
+    same = len({max(run.score, key=run.score.count) for run in runs}) == 1
     return [histogram(run.scores_of, together if same else None) for run in runs]
 
 

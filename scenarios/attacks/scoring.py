@@ -14,9 +14,8 @@ from torch import Tensor
 from fedprivacy.attacks.combined_scores import choose_score, clustered, supervised
 from fedprivacy.attacks.game import Game
 from fedprivacy.attacks.intervals import Figure
-from fedprivacy.attacks.metrics import Measured, measure
+from fedprivacy.attacks.metrics import area
 from fedprivacy.attacks.one_run_epsilon import Guesses, guesses_of
-from fedprivacy.attacks.roc import auc
 from fedprivacy.attacks.signals import Probe, Vector
 from fedprivacy.attacks.targets import Scores, Targets
 from fedprivacy.attacks.transcript import TREND
@@ -31,43 +30,43 @@ class AttackResult:
     """The figures of one attack on one run.
 
     Args:
-        score: The name of the score that was chosen on the calibration half.
-        measured: Its figures.
+        score: The name of the score that was chosen for each fold, on the other folds.
+        chosen: The targets with the scores that were chosen.
+        supervised: The targets with the score that is learned from all scores, which competes with it.
         scores: The AUC of every score, by name; `supervised` and `clustered` are made of all of them.
         blind: The AUC of a score that looks at the record alone: nothing but the game can help it.
         guesses: How the score guesses the coins of targets that were drawn blind to membership; in words why
             it cannot.
         lost: The number of unreached targets: the victim refused, or the model could not be evaluated.
-        scores_of: The scores of the evaluation half, of "members" and "nonmembers".
         story: Of an ascent, the losses of a typical member and non-member: `loss_story`.
         observed: Of a passive attack the rounds that it saw; 0 is the first after the warm-up.
         accuracy: Of the attacked model on held-out records, before and after.
         seconds: How long it took.
-        calibration_auc: The AUC of the chosen score on the calibration half: attacks are chosen by it, and
-            measured on the other half.
-        supervised: The figures of `supervised`, which competes with the chosen score.
-        supervised_calibration_auc: Its AUC on the calibration half, where each target was scored by a model
-            that did not see it.
         train_accuracy: Of an attack on the released model, the model's accuracy on what it was trained on.
         exposure: Of one by LiRA, whose records are exposed, and what that rests on.
     """
 
-    score: str
-    measured: Measured
+    score: tuple[str, ...]
+    chosen: Targets
+    supervised: Targets
     scores: dict[str, Figure]
     blind: Figure
     guesses: Guesses | str
     lost: int
-    scores_of: dict[str, Scores]
     story: dict[str, Any] | None
     observed: list[int]
     accuracy: tuple[float, float]
     seconds: float
-    calibration_auc: float
-    supervised: Measured
-    supervised_calibration_auc: float
     train_accuracy: float | None = None
     exposure: dict[str, Any] | None = None
+
+    @property
+    def scores_of(self) -> dict[str, Scores]:
+        """The scores of "members" and "nonmembers" in the folds that chose what most folds did."""
+        most = max(self.score, key=self.score.count)
+        alike = np.isin(self.chosen.folds, [fold for fold, name in enumerate(self.score) if name == most])
+        scores, members = self.chosen.held_out[alike], self.chosen.members[alike]
+        return {"members": scores[members], "nonmembers": scores[~members]}
 
 
 Result = AttackResult | Outcome  # of an attack that judges targets, of one in trials
@@ -88,8 +87,9 @@ def from_json(stored: Any) -> dict[str, Result]:
     """
     try:
         return _STORED.validate_python(stored)
-    except ValidationError as error:
-        raise InputError(f"not a stored result of attacks: {error.errors()[0]['msg']}") from error
+    except (ValidationError, InputError) as error:
+        why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error).rstrip(".")
+        raise InputError(f"not a stored result of attacks by this version: {why}. Attack again.") from error
 
 
 def score_attack(
@@ -106,10 +106,10 @@ def score_attack(
     train_accuracy: float | None = None,
     exposure: dict[str, Any] | None = None,
 ) -> AttackResult:
-    """Chooses a score of the targets on the calibration half, and measures it on the other.
+    """Chooses a score for each fold of targets on the other folds, and scores the fold by it.
 
     Args:
-        features: By name, shape (targets,); NaN of targets that were not reached.
+        features: By name, as `Targets` takes scores; NaN of targets that were not reached.
         game: The truth.
         probe: The targets.
         delta: That of the guarantee that the guesses are held against.
@@ -126,54 +126,43 @@ def score_attack(
     """
     if not features:
         raise InputError("the victim refused every round, so that no target was reached.")
-    reached = np.asarray(np.isfinite(np.stack(list(features.values()))).all(axis=0))
-    scores = {name: values[reached] for name, values in features.items()}
-    members, calibration = game.members[reached], game.calibration[reached]
+    reached = np.ones(len(game.targets), dtype=bool)
+    for values in features.values():
+        reached &= np.isfinite(np.atleast_2d(values)).all(axis=0)
+    scores = {name: values[..., reached] for name, values in features.items()}
+    members, folds = game.members[reached], game.folds[reached]
     classes, fair = probe.y.numpy()[reached], game.fair[reached]
     # What is chosen from is kept short, since among many one looks best by chance; all are learned from.
     simple = {name: values for name, values in scores.items() if not name.startswith(TREND)}
-    chosen = choose_score(simple, members, calibration)
-    learned = {
-        "supervised": supervised(scores, members, calibration),
-        "clustered": clustered(scores, base),
-    }
-
-    def figures(values: Vector, *, fitted: bool = True) -> Measured:
-        return measure(Targets(values, members, calibration, classes), fitted=fitted)
-
-    def calibration_auc(values: Vector) -> float:
-        return auc(values[calibration & members], values[calibration & ~members]).value
-
-    best = scores[chosen]
+    choice = choose_score(simple, members, folds)
+    chosen = Targets(choice.scores, members, folds, classes)
+    learned = {"supervised": supervised(scores, members, folds)}
+    fixed = {name: values for name, values in scores.items() if values.ndim == 1}
+    if base in fixed:  # no membership is read
+        learned["clustered"] = clustered(fixed, base)
     blind = probe.x.flatten(1).mean(dim=1).double().numpy()[reached]
     return AttackResult(
-        score=chosen,
-        measured=figures(best),
-        scores={name: figures(values).auc for name, values in {**scores, **learned}.items()},
-        blind=figures(blind, fitted=False).auc,
-        guesses=_guesses(best[fair], members[fair], calibration[fair], delta),
-        lost=int((~reached).sum()),
-        scores_of={
-            "members": best[~calibration & members],
-            "nonmembers": best[~calibration & ~members],
+        score=choice.names,
+        chosen=chosen,
+        supervised=Targets(learned["supervised"], members, folds, classes),
+        scores={
+            name: area(Targets(values, members, folds)) for name, values in {**scores, **learned}.items()
         },
+        blind=area(Targets(blind, members, folds)),
+        guesses=_guesses(chosen, fair, delta),
+        lost=int((~reached).sum()),
         story=None if ascended is None else loss_story(probe, ascended, scores, members, reached),
         observed=observed,
         accuracy=accuracy,
         seconds=seconds,
-        calibration_auc=calibration_auc(best),
-        supervised=figures(learned["supervised"]),
-        supervised_calibration_auc=calibration_auc(learned["supervised"]),
         train_accuracy=train_accuracy,
         exposure=exposure,
     )
 
 
-def _guesses(
-    scores: Vector, members: NDArray[np.bool_], calibration: NDArray[np.bool_], delta: float
-) -> Guesses | str:
+def _guesses(targets: Targets, fair: NDArray[np.bool_], delta: float) -> Guesses | str:
     try:
-        return guesses_of(Targets(scores, members, calibration), delta)
+        return guesses_of(targets[fair], delta)
     except InputError as error:
         return f"of the targets that were drawn blind to membership too few were reached: {error}"
 

@@ -23,8 +23,8 @@ from fedprivacy.mechanisms.clipping import clip
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.messages.protocol import TrainRequest
 from fedprivacy.models.prediction import predict
-from fedprivacy.population.partition import Partition
 from fedprivacy.scenario.data import FileData
+from scenarios.attacks.dealt_clients import dealt_fleet
 from scenarios.attacks.game_setup import GameSetup, Stage
 from server.strategy import add_central_noise
 
@@ -178,20 +178,9 @@ class AttackedClient:
 
     def _answers(self, worlds: Sequence[Ids], sizes: Ids, key: str, *, first: int = 0, noisy: bool) -> Rows:
         setup, count = self.setup, len(worlds)
-        people = setup.game.people
-        # A world is the client of its number, by which noise and shuffles are keyed; those before are empty.
-        offsets = np.concatenate([np.zeros(first, np.int64), np.cumsum([0, *map(len, worlds)])])
-        dealt = Partition(np.concatenate(worlds), offsets, people.partition.public)
+        # A world is the client of its number, by which noise and shuffles are keyed.
         streams = replace(setup.fleet.streams, run=f"{setup.fleet.streams.run}/{self.key}/{key}")
-        fleet = replace(
-            setup.fleet,
-            people=replace(people, partition=dealt),
-            sizes=np.concatenate([np.repeat(sizes[:1], first), sizes]),
-            streams=streams,
-            by_records=False,
-            dropout=0.0,
-            apart=None,
-        )
+        fleet = dealt_fleet(setup.fleet, setup.game.people, worlds, sizes, streams, first=first)
         clients = np.arange(first, first + count)
         total = np.zeros((count, setup.fleet.parameters))
         for number, model in enumerate(self.models, start=self.first):

@@ -19,6 +19,7 @@ from flwr.clientapp import ClientApp
 
 from fedprivacy.errors import FedPrivacyError
 from fedprivacy.io.environment import versions
+from fedprivacy.io.processes import use_one_thread
 from scenarios.engines.flower_internals import Identity, set_message_id, take_identity
 from scenarios.engines.node import Node
 from scenarios.engines.plain_records import Plain, put_together, take_apart
@@ -93,9 +94,7 @@ class Worker:
         Returns:
             `versions` here; or the `error` that ends the run, and whether `input` was wrong.
         """
-        import torch
-
-        torch.set_num_threads(1)  # as in every other worker: more threads round otherwise
+        use_one_thread()
         self._changes = changes
         if os.path.isdir(folder):
             os.chdir(folder)

@@ -26,6 +26,7 @@ from fedprivacy.randomness.streams import Streams
 from fedprivacy.records.ownership import begin_run
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
+from fedprivacy.training.model_spec import model_spec
 from scenarios.experiments.audit_options import check_options, check_privacy
 from scenarios.experiments.audit_run import Audited, Heard, listen
 from scenarios.jobs.process_pool import spread
@@ -71,7 +72,8 @@ def audit(
     check_privacy(scenario.privacy.trust, scenario.privacy.unit, scenario.name)
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     people = population(scenario.data)
-    plan = plan_of(scenario)
+    model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
+    plan = plan_of(scenario, model)
     if plan.adaptive is not None:
         raise InputError(
             "privacy.clipping_quantile: the canaries of an audit have updates of one norm, and this plan's "

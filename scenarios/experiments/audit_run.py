@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from clients.app import make_app
@@ -22,6 +21,7 @@ from fedprivacy.attacks.canaries import Canaries, at_most, draw_canaries, with_c
 from fedprivacy.attacks.measured_sensitivity import Neighbours
 from fedprivacy.attacks.targets import Flags, Scores
 from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.io.processes import use_one_thread
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
@@ -116,7 +116,7 @@ class _Seen:
 
 def listen(job: Audited) -> Heard:
     """Trains an audited run, in any process."""
-    torch.set_num_threads(1)
+    use_one_thread()
     fleet = job.fleet()
     assert fleet.canaries is not None
     people, canaries, plan = fleet.people, fleet.canaries, fleet.plan

@@ -25,7 +25,7 @@ from fedprivacy.population.clients import Population, population
 from fedprivacy.records.run_directory import RunDirectory, read_document
 from fedprivacy.records.run_record import broken_off, scenario_digest
 from fedprivacy.report import write as write_report
-from fedprivacy.scenario import Scenario
+from fedprivacy.scenario import Code, Scenario
 from fedprivacy.scenario.cells import Corner
 from fedprivacy.scenario.variations import Variation
 from fedprivacy.training.early_stopping import has_ended
@@ -130,7 +130,7 @@ def compare(
         scenario.to_toml(compare=True),
         {name: at for trainer in trainers for name, at in versions(trainer).items()},
         data=run_streams(scenario, people, model.code).run,
-        code=bool(model.code),
+        code=isinstance(scenario.model, Code),
     )
     with open_job(work, out, resume=resume, command=command) as job:
         if job.finished is not None:

@@ -23,6 +23,7 @@ from fedprivacy.randomness.streams import Streams
 from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import scenario_digest
 from fedprivacy.report import write as write_report
+from fedprivacy.scenario import Code
 from fedprivacy.scenario.tune import TuneScenario
 from fedprivacy.scenario.tune.grid import words_of
 from fedprivacy.scenario.tune.sections import ExponentialTune, StoppingTune
@@ -71,7 +72,14 @@ def tune(
     """
     people = population(scenario.data)
     model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
-    plans = [plan_of(scenario.candidate(number)) for number in range(len(scenario.settings))]
+    candidates = [scenario.candidate(number) for number in range(len(scenario.settings))]
+    plans = [
+        plan_of(
+            candidate,
+            model_spec(candidate.model, people.features, people.dataset.classes, allow_code=allow_code),
+        )
+        for candidate in candidates
+    ]
     tested = people.tests_clients("test")
     for build in (chosen_ledger, naive_ledger):  # refuses before any work if no accountant answers
         guarantees(build(scenario.tune, plans, 0, tested=tested))
@@ -86,7 +94,7 @@ def tune(
         scenario.to_toml(),
         versions(scenario.training.trainer),
         data=streams.run,
-        code=bool(model.code),
+        code=isinstance(scenario.model, Code),
     )
     with open_job(work, out, resume=resume, command=command) as job:
         if job.finished is not None:

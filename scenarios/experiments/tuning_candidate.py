@@ -13,6 +13,7 @@ from clients.app import make_app
 from clients.fleet import Fleet
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.io.processes import use_one_thread
 from fedprivacy.mechanisms.central import CentralMechanism
 from fedprivacy.models.by_name import evaluate, unflatten
 from fedprivacy.plan.privacy_plan import Plan
@@ -78,7 +79,7 @@ def train(scenario: Scenario, plan: Plan, people: Population, *, allow_code: boo
         people: The clients, with their records.
         allow_code: Whether the scenario may run code (`--allow-code`).
     """
-    torch.set_num_threads(1)
+    use_one_thread()
     fleet = Fleet.of(scenario, people, plan, allow_code=allow_code)
     grid = EmbeddedGrid(make_app(fleet), [{"partition-id": 0, "num-partitions": 1}])
     federation, module = federation_of(grid, scenario, Ledger(plan), people, fleet.model)

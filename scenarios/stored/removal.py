@@ -21,6 +21,7 @@ _NAMES = "|".join(sorted({table for tables in TABLES.values() for table in table
 # What the program writes into a run directory, and into each of its folders.
 _FILES = re.compile(
     r"scenario\.toml|events\.jsonl|run\.json|begun\.json|report\.html|operator\.html|tags\.json|lock|spent\.json"
+    r"|model\.safetensors"
     rf"|\.report\..*\.html|.+-({_NAMES})\.(csv|parquet)"
 )
 _FOLDERS = {

@@ -67,6 +67,9 @@ KINDS = {
     ),
     "each update": ("federation.observe=each",),
     "each update, local": (LOCAL, "federation.observe=each", "federation.chunk_size=40"),
+    "frozen encoder": (LOCAL, "model={name='mlp', hidden=[5], freeze=['1.*']}"),
+    "adapters": ("model={name='mlp', hidden=[5], lora={rank=2, alpha=4.0}}",),
+    "frozen head": ("model={name='mlp', hidden=[5], freeze=['3.*']}",),
     "records": (EXAMPLE, "training={batches='poisson', rate=0.5, steps=2, learning_rate=0.5}"),
 }
 

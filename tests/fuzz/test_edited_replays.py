@@ -49,10 +49,10 @@ clipping_norm = 1.0
 ARMS = '[arms.noisy]\n[arms.bare]\nprivacy = { trust = "none" }\n'
 # Figures of attacks and models, and the counts that they were made of.
 MEASURED = (
-    r"attacks\[\d+\]\.(observed|rounds_refused|targets_lost|members|nonmembers|measured|fitted|auc|advantage"
-    r"|balanced_accuracy|tpr_at_fpr|points|per_class|thresholds|roc|score|scores|histograms|calibration_auc"
+    r"attacks\[\d+\]\.(observed|rounds_refused|targets_lost|members|nonmembers|fitted|auc|advantage"
+    r"|balanced_accuracy|tpr_at_fpr|points|per_class|thresholds|roc|score|scores|histograms"
     r"|supervised|story|blind|model_accuracy|seconds|empirical_epsilon|epsilon_lower_bound)\b.*"
-    r"|arms\[\d+\]\.(accuracy|accuracies|rounds_played)\b.*"
+    r"|arms\[\d+\]\.(accuracy|accuracies|rounds_played|strongest)\b.*"
 )
 SETTINGS = {"settings": "data, training and game: what decides privacy is in the guarantees"}
 

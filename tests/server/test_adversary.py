@@ -12,6 +12,7 @@ from flwr.app import Message
 from fedprivacy.attacks.ascent import Ascent
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.attacks.transcript import Sight
+from fedprivacy.attacks.trap_units import TrapUnits
 from fedprivacy.messages.protocol import parts_of
 from server.adversary import Climber, Interposed, Isolator, Listener
 
@@ -152,6 +153,18 @@ def test_an_isolator_may_ascend_before_it_asks(make_scenario, trial) -> None:
     assert torch.equal(sight.sent, ascent.climb(aim, start))
     assert np.array_equal(wire.sent[VICTIM], sight.sent.numpy())
     assert torch.equal(isolator.weights, sight.sent + sight.update)
+
+
+def test_an_isolated_stream_has_no_trap_units(make_scenario, trial) -> None:
+    asked = make_scenario(ALONE, "privacy.trust=none", "model={name='mlp', hidden=[8]}")
+    played = trial(asked, wrap=lambda grid: Interposed(grid, Wire()))
+    isolator, aim = isolator_of(played), probe_of(played).at(np.array([1]))
+    references, _ = played.people.held_out("test")
+    traps = TrapUnits(played.fleet.module, references, np.random.default_rng(1), units=2)
+    start = isolator.weights.clone()
+    sight = isolator.ask(0, aim, traps)
+    assert torch.equal(sight.sent, traps.climb(aim, start))
+    assert torch.equal(isolator.weights, start + sight.update)
 
 
 def test_a_spent_victim_refuses_every_adversary(make_scenario, trial) -> None:

@@ -19,7 +19,7 @@ from fedprivacy.attacks.released.references import Models
 from fedprivacy.attacks.released.rmia import GAMMA, OFFLINE_A, rmia
 from fedprivacy.attacks.released.shadow import Shadow, fit_shadow
 from fedprivacy.attacks.released.signals import Signals, confidences, log_probabilities
-from fedprivacy.attacks.targets import Flags
+from fedprivacy.attacks.targets import Flags, Numbers
 from fedprivacy.errors import InputError
 from fedprivacy.randomness.streams import Streams
 
@@ -27,7 +27,7 @@ THRESHOLDS = ("loss", "confidence", "entropy", "modified-entropy", "loss-by-clas
 NETWORKS = ("network-outputs", "network-gradients")
 # What is known to work goes first (`choose_score`).
 ATTACKS = ("lira", "lira-global", "rmia", "lira-offline", "rmia-offline", "shadow", *NETWORKS, *THRESHOLDS)
-FITTED = ("loss-by-class", *NETWORKS)  # on known memberships of the target
+FITTED = ("loss-by-class", *NETWORKS)  # on known memberships of the target: scores by direction
 SHADOWS = 16  # of the references, of whose outputs the attack network of each class learns
 
 
@@ -36,18 +36,17 @@ class Scored:
     """The scores of one attack, for each target.
 
     Args:
-        scores: Larger means rather a member, shape (targets,).
-        fitted: Whether memberships of the calibration half were used: `fedprivacy.attacks.metrics.measure`.
+        scores: Larger means rather a member; shape (targets,), or of `FITTED` (directions, targets), as
+            `fedprivacy.attacks.targets.Targets` takes them.
         seconds: Of processor time on this target model, without the shared preparation.
     """
 
     scores: Signals
-    fitted: bool
     seconds: float
 
 
 def features(scored: Mapping[str, Scored]) -> dict[str, Signals]:
-    """The scores of each attack by name, shape (targets,), as a judgement takes them."""
+    """The scores of each attack by name."""
     return {name: score.scores for name, score in scored.items()}
 
 
@@ -90,29 +89,28 @@ class Battery:
         self,
         weights: Tensor,
         members: Flags,
-        calibration: Flags,
+        folds: Numbers,
         places: NDArray[np.int64] | None = None,
     ) -> dict[str, Scored]:
         """Runs the attacks on one target model.
 
         Args:
             weights: Of the target, shape (parameters,).
-            members: Whether each judged record is a member, shape (targets,); read on the calibration half
-                only.
-            calibration: Whether it is in the calibration half, shape (targets,).
+            members: Whether each judged record is a member, shape (targets,).
+            folds: The fold of each, shape (targets,).
             places: The indices of the targets in the pool, shape (targets,); None: all of it.
 
         Raises:
-            InputError: a half lacks members or non-members, or there are too few references.
+            InputError: a direction lacks members or non-members, or there are too few references.
         """
         where = np.arange(len(self.y)) if places is None else places
-        case = _Case(self, weights, members, calibration, where)
+        case = _Case(self, weights, members, folds, where)
         results = {}
         for name in ATTACKS:
             if name in self.attacks:
                 began = time.process_time()
                 scores = case.ways[name]()
-                results[name] = Scored(scores, name in FITTED, time.process_time() - began)
+                results[name] = Scored(scores, time.process_time() - began)
         return results
 
     @cached_property
@@ -145,10 +143,10 @@ class _Case:
     """One target model under attack; arguments as in `Battery.run`."""
 
     def __init__(
-        self, battery: Battery, weights: Tensor, members: Flags, calibration: Flags, places: NDArray[np.int64]
+        self, battery: Battery, weights: Tensor, members: Flags, folds: Numbers, places: NDArray[np.int64]
     ) -> None:
         self._battery, self._weights = battery, weights
-        self._members, self._calibration, self._places = members, calibration, places
+        self._members, self._folds, self._places = members, folds, places
         self._x, self._y = battery.x[places], battery.y[places]
         self._labels = self._y.cpu().numpy()
         self.ways: dict[str, Callable[[], Signals]] = {
@@ -206,8 +204,8 @@ class _Case:
         battery = self._battery
         layer = last_layer(battery.module, self._weights, self._x, self._y) if gradients else None
         seen = Seen(self._logs, self._labels, layer)
-        return network(seen, self._members, self._calibration, battery.streams, battery.fitting)
+        return network(seen, self._members, self._folds, battery.streams, battery.fitting)
 
     def _by_class(self) -> Signals:
         scores = thresholds.loss(self._logs, self._labels)
-        return thresholds.by_class(scores, self._labels, self._members, self._calibration)
+        return thresholds.by_class(scores, self._labels, self._members, self._folds)

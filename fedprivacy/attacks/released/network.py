@@ -3,7 +3,7 @@
 One branch for each observation of a record (the gradient by the last layer, the output, the loss, the label)
 and an encoder of all branches, which outputs the membership. The gradient goes through a
 convolution whose kernels are as wide as the layer's inputs, as in the paper. It learns from known
-memberships, one half, and is measured on the other.
+memberships, those of other folds than it is measured on.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold
 from torch import Tensor, nn
 
+from fedprivacy.attacks.cross_fitting import cross_fitted
 from fedprivacy.attacks.released.gradients import LastLayer
 from fedprivacy.attacks.released.signals import Signals, scaled
-from fedprivacy.attacks.targets import Flags, check_halves
-from fedprivacy.errors import InputError
+from fedprivacy.attacks.targets import Flags, Numbers, check_folds
 from fedprivacy.randomness.streams import Streams
 
 
@@ -43,12 +42,11 @@ class Fitting:
     """Settings of the attack network's training by Adam.
 
     Args:
-        epochs: Passes over the known half.
+        epochs: Passes over the known records.
         batch_size: Records of a step.
         learning_rate: The step size.
         weight_decay: Times the weights, added to the gradient.
         filters: Kernels of the convolution over a gradient.
-        folds: The known half itself is scored by so many networks, each fitted on the other folds.
     """
 
     epochs: int = 15
@@ -56,7 +54,6 @@ class Fitting:
     learning_rate: float = 1e-3
     weight_decay: float = 3e-3
     filters: int = 16
-    folds: int = 2
 
 
 class AttackNetwork(nn.Module):
@@ -98,43 +95,35 @@ class AttackNetwork(nn.Module):
         return torch.as_tensor(self.encoder(torch.cat(features, dim=1))[:, 0])
 
 
-def network(seen: Seen, members: Flags, calibration: Flags, streams: Streams, fitting: Fitting) -> Signals:
-    """The logit of membership, shape (records,).
-
-    The evaluation half is scored by a network fitted on the whole calibration half; that half itself fold by
-    fold by networks fitted on its other folds, so that thresholds fitted on these scores hold for the others.
+def network(seen: Seen, members: Flags, folds: Numbers, streams: Streams, fitting: Fitting) -> Signals:
+    """The logit of membership, by networks fitted on other folds, shape (directions, records).
 
     Args:
         seen: Of the records.
-        members: Whether a record is a member, shape (records,); read on the calibration half only.
-        calibration: Whether it is in the calibration half, shape (records,).
+        members: Whether a record is a member, shape (records,).
+        folds: The fold of each record, shape (records,).
         streams: Initial weights and batches are drawn from them.
         fitting: How it learns.
 
     Raises:
-        InputError: a half lacks members or non-members, or the calibration half has too few of them for the
-            folds.
+        InputError: a direction lacks members or non-members.
     """
-    check_halves(members, calibration, len(seen.y))
-    known = np.flatnonzero(calibration)
-    truth = members[known]
-    if min(truth.sum(), (~truth).sum()) < fitting.folds:
-        raise InputError(
-            f"members: {fitting.folds} folds need as many members and non-members in the known half."
-        )
-    parts = _parts(seen, known)
-    scores = np.empty(len(seen.y))
+    check_folds(members, folds, len(seen.y))
+    fitted: dict[bytes, Signals] = {}  # without the folds k and l it serves both directions
     seed = streams.torch_seed("released/network")
-    scores[~calibration] = _fit(parts, known, truth, np.flatnonzero(~calibration), seed, fitting)
-    for number, (fit, held_out) in enumerate(StratifiedKFold(fitting.folds).split(known, truth)):
-        scores[known[held_out]] = _fit(
-            parts, known[fit], truth[fit], known[held_out], seed + 1 + number, fitting
-        )
-    return scores
+
+    def fit(known: Flags, _: int) -> Signals:
+        key = known.tobytes()
+        if key not in fitted:
+            places = np.flatnonzero(known)
+            fitted[key] = _fit(_parts(seen, places), places, members[known], seed + len(fitted), fitting)
+        return fitted[key]
+
+    return cross_fitted(fit, members, folds)
 
 
 def _parts(seen: Seen, known: NDArray[np.int64]) -> list[Tensor]:
-    """The inputs of the branches, each column standardised by the known half."""
+    """The inputs of the branches, each column standardised by the known records."""
     logs = torch.from_numpy(seen.logs).float()
     odds = torch.from_numpy(scaled(seen.logs, seen.y)).float()[:, None]
     rows = torch.from_numpy(known)
@@ -154,15 +143,8 @@ def _standardised(values: Tensor, rows: Tensor) -> Tensor:
     return (values - values[rows].mean(dim=0)) / values[rows].std(dim=0).clamp_min(1e-6)
 
 
-def _fit(
-    parts: list[Tensor],
-    rows: NDArray[np.int64],
-    truth: Flags,
-    held_out: NDArray[np.int64],
-    seed: int,
-    fitting: Fitting,
-) -> Signals:
-    """Fits a network on some rows and applies it to others, shape (others,)."""
+def _fit(parts: list[Tensor], rows: NDArray[np.int64], truth: Flags, seed: int, fitting: Fitting) -> Signals:
+    """Fits a network on some rows and applies it to all, shape (records,)."""
     gradient = (parts[4].shape[1], parts[3].shape[1]) if len(parts) > 3 else None
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed % 2**63)
@@ -180,8 +162,8 @@ def _fit(
                     nn.functional.binary_cross_entropy_with_logits(logits, wanted[batch]).backward()
                     optimiser.step()
     with torch.no_grad():
-        places = torch.from_numpy(held_out)
-        predicted = model([part[places] for part in parts]).double().numpy()
+        logits = [model([part[batch] for part in parts]) for batch in torch.arange(len(parts[0])).split(1024)]
+        predicted = torch.cat(logits).double().numpy()
     return np.asarray(predicted)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fedprivacy.attacks.cross_fitting import cross_fitted
 from fedprivacy.attacks.released.signals import Signals, scaled
 from fedprivacy.attacks.roc import Roc
-from fedprivacy.attacks.targets import Flags, check_halves
+from fedprivacy.attacks.targets import Flags, Numbers, check_folds
 
 Labels = NDArray[np.int64]
 
@@ -50,29 +51,31 @@ def modified_entropy(logs: Signals, y: Labels) -> Signals:
     return -np.log(np.maximum(terms.sum(axis=1), np.finfo(np.float64).tiny))
 
 
-def by_class(scores: Signals, y: Labels, members: Flags, calibration: Flags) -> Signals:
-    """Scores less the threshold of their class, so that one threshold, 0, serves all; shape (records,).
+def by_class(scores: Signals, y: Labels, members: Flags, folds: Numbers) -> Signals:
+    """Scores less the threshold of their class, so that one threshold, 0, serves all.
 
-    Each class's is that of the largest balanced accuracy on the calibration half; where that has no members
-    or no non-members of a class, it is that of all classes.
-    One number a class is fitted, so that scores of the calibration half flatter themselves a little.
+    Each class's is that of the largest balanced accuracy on known records; where these have no members or no
+    non-members of a class, it is that of all classes. Shape (directions, records), see `cross_fitted`.
 
     Args:
         scores: Shape (records,).
         y: Labels, shape (records,).
-        members: Whether a record is a member, shape (records,); read on the calibration half only.
-        calibration: Whether it is in the calibration half, shape (records,).
+        members: Whether a record is a member, shape (records,).
+        folds: The fold of each record, shape (records,).
 
     Raises:
-        InputError: a half lacks members or non-members.
+        InputError: a direction lacks members or non-members.
     """
-    check_halves(members, calibration, len(scores))
-    inside, outside = calibration & members, calibration & ~members
-    common = Roc.of(scores[inside], scores[outside]).balanced_threshold
-    centred = scores - common
-    for label in np.unique(y):
-        of_class = y == label
-        if (of_class & inside).any() and (of_class & outside).any():
-            curve = Roc.of(scores[of_class & inside], scores[of_class & outside])
-            centred[of_class] = scores[of_class] - curve.balanced_threshold
-    return centred
+    check_folds(members, folds, len(scores))
+
+    def fit(known: Flags, _: int) -> Signals:
+        inside, outside = known & members, known & ~members
+        centred = scores - Roc.of(scores[inside], scores[outside]).balanced_threshold
+        for label in np.unique(y):
+            of_class = y == label
+            if (of_class & inside).any() and (of_class & outside).any():
+                curve = Roc.of(scores[of_class & inside], scores[of_class & outside])
+                centred[of_class] = scores[of_class] - curve.balanced_threshold
+        return centred
+
+    return cross_fitted(fit, members, folds)

@@ -52,8 +52,8 @@ def figured(document: ReplayDocument) -> Table:
     rates = [f"TPR at {figures.at(rate)}" for rate in figures.RATES]
     head = ("Attack", "AUC", "Balanced accuracy", *rates, "Advantage")
     return Table(
-        "Below each figure its 95 % interval. All are measured on targets that neither a score nor a "
-        f"threshold was chosen on. A TPR stands only where at least 5/FPR non-members were scored. "
+        "Below each figure its 95 % interval. Each target is measured by a score and thresholds that were "
+        f"chosen without its fold. A TPR stands only where at least 5/FPR non-members were scored. "
         f"{_with(figures.covered(document.attacks), levels.terms(document))}",
         head,
         rows,
@@ -160,8 +160,8 @@ def _scores(document: ReplayDocument, attacks: Sequence[Attack]) -> Table:
         _with(
             f"{words.capital(levels.at(level))}:" if document.several else "",
             "AUC of each score with its 95 % interval over targets (of several runs their means). The one "
-            "marked as chosen did best on the calibration half, or as well as that and stands higher, and is "
-            "the one told above; a larger one here was not known to be larger before.",
+            "marked as chosen did best on the other folds, or as well as that and stands higher, and is the "
+            "one that measures a fold above, by pairs within it; a larger one here was not known before.",
             levels.terms(document) if isinstance(level, float) else "",
         ),
         ("Score", *(attack.name for attack in attacks)),
@@ -177,9 +177,8 @@ def _score(attack: Attack, name: str) -> Value:
     chosen = sum(name == taken for taken in attack.score)
     note = figures.ends(figure)
     if chosen:
-        note += (
-            "\nchosen" if chosen == len(attack.score) else f"\nchosen in {chosen} of {len(attack.score)} runs"
-        )
+        folds = len(attack.score)
+        note += "\nchosen" if chosen == folds else f"\nchosen in {chosen} of {folds} folds"
     return Entry(figures.share(figure.value), note)
 
 

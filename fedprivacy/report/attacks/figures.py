@@ -31,6 +31,7 @@ SCORES = {
     "gradient": "Norm of the record's gradient, the other way round",
     "recovery": "By how much the loss fell, on a log scale",
     "relief": "By how much the gradient shrank",
+    "trap": "How far units moved that react to the record alone",
     "excess-cosine": "Cosine beyond that with other records",
     "fedmia": "FedMIA: cosine against that of other clients' updates",
     "lira": "LiRA: likelihood ratio of the confidence",

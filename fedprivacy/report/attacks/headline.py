@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedprivacy.attacks.sample_size import GOAL, members_needed, nonmembers_needed, rounded_up, tells
+from fedprivacy.attacks.sample_size import GOAL, members_needed, rounded_up, targets_needed, tells
 from fedprivacy.documents.attack import Measure
 
 TRAINING = "training seeds too"  # what an interval over repeated training covers
@@ -33,8 +33,8 @@ def needed(measure: Measure | None, fpr: float | None = None) -> str:
     """
     if measure is not None and measure.covers == TRAINING:
         return "more runs, game.repeats, narrow the interval"
-    others = members_needed() if fpr is None else nonmembers_needed(fpr)
+    members, others = (members_needed(), members_needed()) if fpr is None else targets_needed(fpr)
     return (
-        f"about {rounded_up(members_needed()):,} members and {rounded_up(others):,} non-members in the half "
-        f"that is measured would give an interval of {100 * GOAL:g} points"
+        f"about {rounded_up(members):,} members and {rounded_up(others):,} non-members would give "
+        f"an interval of {100 * GOAL:g} points"
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from fedprivacy.documents.attack import SEATS
 from fedprivacy.documents.replay import ReplayDocument
-from fedprivacy.report.attacks import strongest
 from fedprivacy.report.blocks import Entry, Group, Value
 
 # Purchase100, in per cent: accuracy in training, in test, and of the attack.
@@ -31,7 +31,7 @@ def beside(document: ReplayDocument, *, training: bool) -> list[Sequence[Value] 
     trainings = [arm.get("training") for arm in tables if isinstance(arm, Mapping)]
     if not any(isinstance(arm, Mapping) and "adversarial" in arm for arm in trainings):
         return []
-    nobody = ["—"] * (len(strongest.SEATS) - 1)
+    nobody = ["—"] * (len(SEATS) - 1)
     rows: list[Sequence[Value] | Group] = [WHENCE]
     for name, train, test, attack in PRINTED:
         rows.append(

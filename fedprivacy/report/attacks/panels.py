@@ -205,7 +205,7 @@ def _histogram(attack: Attack, which: str, terms: str) -> list[Table]:
     ]
     of_runs = f" {runs}" if runs else ""
     caption = (
-        f"{which}: targets of the evaluation half by score{of_runs}; scores beyond the ends count with the "
-        "last."
+        f"{which}: targets by score, of the folds that chose the same{of_runs}; scores beyond the ends count "
+        "with the last."
     )
     return [page_end.sampled(f"{caption} {terms}".strip(), ("Score", "Members", "Non-members"), rows)]

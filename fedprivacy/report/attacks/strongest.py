@@ -1,26 +1,22 @@
-"""The strongest attack at each seat of each arm, chosen on other records than it is measured on."""
+"""The strongest attack at each seat of each arm, chosen on other targets than it is measured on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedprivacy.documents.attack import ArmResult, Attack, Bound
+from fedprivacy.documents.attack import SEATS, ArmResult, Bound, Strongest
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, headline, levels
 from fedprivacy.report.charts.looks import LOOKS, MORE, Look
 
-SEATS = ("server", "participant", "outsider")
-# An observer that sees more can run the attacks of one that sees less: final model, global models, updates.
-SEES_LESS = {"server": SEATS, "participant": SEATS[1:], "outsider": SEATS[2:]}
 CHOSEN = (
-    "The strongest attack at a seat is the one with the largest AUC on the calibration half of the targets, "
-    "the mean over all runs; each attack competes twice, with the score that was chosen for it there and "
-    "supervised, with a logistic regression on all its scores. Its AUC is that on the other half, on "
-    "which nothing was chosen, so that no interval is flattered by taking the largest of several; both "
-    "halves are of the same runs. An observer that sees more can run the attacks of one that sees less: a "
-    "participant those of an outsider, the server all. Each interval holds by itself."
+    "The strongest attack at a seat is chosen for each fold of the targets: the one with the largest AUC on "
+    "the other folds, the mean over all runs; each attack competes twice, with the scores that were chosen "
+    "for it there and supervised, with a logistic regression on all its scores. Its AUC is that of all "
+    "folds, none of which helped to choose for itself, so that no interval is flattered by taking the "
+    "largest of several; all folds are of the same runs. An observer that sees more can run the attacks of "
+    "one that sees less: a participant those of an outsider, the server all. Each interval holds by itself."
 )
 
 WHO = {
@@ -37,12 +33,12 @@ class Reached:
     Args:
         arm: The arm.
         seat: The attacker's seat.
-        best: The result with the strongest attack there; None where none was run.
+        best: The strongest attack there; None where none was run.
     """
 
     arm: ArmResult
     seat: str
-    best: Attack | None
+    best: Strongest | None
 
     @property
     def bound(self) -> Bound:
@@ -57,18 +53,23 @@ class Reached:
 
     @property
     def name(self) -> str:
-        """The attack, with its seat where that is another one, which sees less."""
+        """The attacks that are strongest in some fold, with their seat where that is another one."""
         if self.best is None:
             return "none was run"
-        return self.best.name if self.best.seat == self.seat else f"{self.best.name} (as {self.best.seat})"
+        several, folds = len(self.best.attacks) > 1, sum(each.folds for each in self.best.attacks)
+        names = [
+            each.name
+            + (", supervised" if each.supervised else "")
+            + ("" if each.seat == self.seat else f" (as {each.seat})")
+            + (f" in {each.folds} of {folds} folds" if several else "")
+            for each in self.best.attacks
+        ]
+        return "; ".join(names)
 
 
 def reached(document: ReplayDocument) -> dict[str, list[Reached]]:
     """By seat, each arm at each epsilon in the document's order."""
-    return {
-        seat: [Reached(arm, seat, _best(document.attacks, arm, seat)) for arm in document.arms]
-        for seat in SEATS
-    }
+    return {seat: [Reached(arm, seat, arm.strongest.get(seat)) for arm in document.arms] for seat in SEATS}
 
 
 def label(arm: ArmResult) -> str:
@@ -111,26 +112,3 @@ def terms(document: ReplayDocument) -> str:
     """The terms of every epsilon; empty without any."""
     text = words.terms([g for arm in document.arms for g in arm.guarantees])
     return f"Epsilon is that of an arm's run, at {text}, against whom it holds." if text else ""
-
-
-def _best(attacks: Sequence[Attack], arm: ArmResult, seat: str) -> Attack | None:
-    candidates = [
-        attack
-        for attack in attacks
-        if (attack.arm, attack.level) == (arm.arm, arm.level) and attack.seat in SEES_LESS[seat]
-    ]
-    # Its own attacks go first where two are as good.
-    candidates.sort(key=lambda attack: SEES_LESS[seat].index(attack.seat))
-    candidates = [candidate for attack in candidates for candidate in (attack, *_learned(attack))]
-    return max(candidates, key=lambda attack: attack.calibration_auc or 0.0, default=None)
-
-
-def _learned(attack: Attack) -> list[Attack]:
-    """The same attack, learned from all its scores; none where the document does not have it.
-
-    Each target of the calibration half is scored by a model that did not see it: its AUC there is honest.
-    """
-    if attack.supervised is None:
-        return []
-    figures = {name: getattr(attack.supervised, name) for name in type(attack.supervised).model_fields}
-    return [attack.model_copy(update={**figures, "name": f"{attack.name}, supervised"})]

@@ -17,6 +17,7 @@ from fedprivacy.scenario.attack.sections import (
     TrialAttack,
 )
 from fedprivacy.scenario.data import FileData
+from fedprivacy.scenario.model import Code, Logistic
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.scenario import Scenario
 
@@ -154,6 +155,19 @@ class AttackValues:
 
     def __getitem__(self, key: str) -> Any:
         return getattr(self.attack, key, None)
+
+    @property
+    def last_hidden(self) -> int | None:
+        """The number of units of the last hidden layer; 0 without one, None of a model by code."""
+        model = self.around.run.model
+        if isinstance(model, Code):
+            return None
+        return 0 if isinstance(model, Logistic) or not model.hidden else model.hidden[-1]
+
+    @property
+    def planted(self) -> int:
+        """The number of trap units in a round."""
+        return int(self["trap_units"] or 0) * int(self["targets_per_round"] or 0)
 
     @property
     def is_victim_or_nobody(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedprivacy.io.rule_table import Entry, Rule, exceeds
+from fedprivacy.io.rule_table import Entry, First, Rule, exceeds
 from fedprivacy.scenario.attack.derived_values import AttackValues
 
 
@@ -85,6 +85,41 @@ ATTACK_RULES: tuple[Entry[AttackValues], ...] = (
         lambda v: f"there are {v.around.targets} targets in all",
         lambda v: f"At most {v.around.targets}.",
         shown=False,
+    ),
+    _not_from(
+        "participant",
+        "trap_units",
+        "only the server sends a model as it is: others are averaged",
+        'Remove it, or set seat = "server".',
+    ),
+    Rule(
+        "trap_units",
+        lambda v: v["trap_units"] is not None and v["raw"],
+        "has no effect with raw = true",
+        "Remove one of them.",
+    ),
+    Rule(
+        "steepness",
+        lambda v: v["steepness"] is not None and v["trap_units"] is None,
+        "has no effect without trap_units",
+        "Remove it, or set trap_units = 4.",
+    ),
+    First(
+        Rule(
+            "trap_units",
+            lambda v: v["trap_units"] is not None and v.last_hidden == 0,
+            lambda v: f'needs a hidden layer, and model.name = "{v.around["model.name"]}" has none here',
+            'Remove it, or set model.name = "mlp".',
+        ),
+        Rule(
+            "trap_units",
+            lambda v: exceeds(v.planted, v.last_hidden),
+            lambda v: (
+                f"{v['targets_per_round']} targets a round need {v.planted} units, and the last hidden layer "
+                f"has {v.last_hidden}"
+            ),
+            "Set targets_per_round or trap_units lower, or a larger model.hidden.",
+        ),
     ),
     _not_from("server", "boost", 'has no effect with seat = "server"', "Remove it."),
     Rule(

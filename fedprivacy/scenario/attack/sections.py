@@ -128,6 +128,21 @@ class Ascent(_Attack):
         0.1, gt=0, le=10**6, description="The length of a step; of a raw one the gradient's factor."
     )
     tries: int = Field(60, ge=1, le=10**5, description="The most steps to a level, such as 60.")
+    trap_units: int | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description="Instead of steps, how many units of the last hidden layer react to each target alone "
+        "and raise its loss to the level, such as 4.",
+        examples=[4],
+    )
+    steepness: float | None = Field(
+        None,
+        gt=0,
+        le=10**6,
+        description="How steep trap units are; else 10,000. Less suits a CNN, whose earlier layers move.",
+        examples=[100.0],
+    )
     everybody: bool = Field(
         False,
         description="Whether the server sends the raised weights to all clients, not to one.",
@@ -156,7 +171,7 @@ class Released(Section):
         ("lira", "rmia", "loss"),
         min_length=1,
         strict=False,
-        description='How it scores records, such as ["lira"]; told is what did best on the calibration half.',
+        description='How it scores records, such as ["lira"]; told is what did best on other folds.',
     )
     references: int = Field(
         32, ge=8, le=10**4, description="How many models it trains to compare with, such as 32."

@@ -68,21 +68,22 @@ def test_every_record_of_the_pool_has_a_fair_coin_of_its_own() -> None:
         assert binomtest(int(coins[:, kind].sum()), int(coins[:, kind].size), 0.5).pvalue > 1e-5
 
 
-def test_halves_and_places_know_no_membership() -> None:
-    """The number of members in the calibration half is that of blind halves; false-alarm rate 1e-4."""
+def test_folds_and_places_know_no_membership() -> None:
+    """The number of members in a fold is that of blind folds; false-alarm rate 1e-4."""
     games = [draw(seed) for seed in range(600)]
-    known = np.array([(game.calibration & game.members).sum() for game in games])
-    assert all(game.calibration.sum() == 50 for game in games)
-    spread = np.sqrt(50 * 0.4 * 0.6 * 50 / 99)  # hypergeometric
-    assert abs(known.mean() - 20) < 4 * spread / np.sqrt(600)
-    assert abs(known.std() / spread - 1) < 4 / np.sqrt(2 * 600)
+    known = np.array([((game.folds == 1) & game.members).sum() for game in games])
+    assert all((np.bincount(game.folds) == 20).all() for game in games)
+    fold_spread = np.sqrt(20 * 0.4 * 0.6 * 80 / 99)  # hypergeometric
+    assert abs(known.mean() - 8) < 4 * fold_spread / np.sqrt(600)
+    assert abs(known.std() / fold_spread - 1) < 4 / np.sqrt(2 * 600)
+    spread = np.sqrt(50 * 0.4 * 0.6 * 50 / 99)
     first = np.array([game.members[:50].sum() for game in games])  # targets are in no order either
     assert abs(first.mean() - 20) < 4 * spread / np.sqrt(600)
 
 
 def test_the_same_seed_draws_the_same_game_and_another_seed_other_coins() -> None:
     first, again, other = draw(1), draw(1), draw(2)
-    for name in ("targets", "members", "calibration"):
+    for name in ("targets", "members", "folds"):
         assert np.array_equal(getattr(first, name), getattr(again, name))
     assert np.array_equal(first.people.partition.order, again.people.partition.order)
     assert first.people.digest == again.people.digest != other.people.digest

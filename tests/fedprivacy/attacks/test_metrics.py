@@ -12,10 +12,10 @@ from scipy.stats import binom, t
 from fedprivacy.attacks.bounds import bound_of_pair
 from fedprivacy.attacks.document import attack_document, over_seeds, over_targets
 from fedprivacy.attacks.intervals import Figure
-from fedprivacy.attacks.metrics import measure
+from fedprivacy.attacks.metrics import area, known_areas, measure
 from fedprivacy.attacks.one_run_epsilon import guesses_of, lower_bound
-from fedprivacy.attacks.roc import auc
-from fedprivacy.attacks.targets import Targets, draw_calibration
+from fedprivacy.attacks.roc import auc, auc_within
+from fedprivacy.attacks.targets import FOLDS, KNOWN_FOLDS, Targets, draw_folds
 from fedprivacy.errors import InputError
 
 BOUND = bound_of_pair(2.0, 1e-5, "client", "replace-one", "server")
@@ -26,21 +26,38 @@ def game(seed: int, count: int = 1200, gap: float = 2.0) -> Targets:
     members = stream.random(count) < 0.5
     classes = np.minimum(stream.integers(0, 9, count), stream.integers(0, 40, count))
     scores = stream.normal(size=count) + gap * members * (classes == 2)
-    return Targets(scores, members, draw_calibration(count, stream), classes)
+    return Targets(scores, members, draw_folds(count, stream), classes)
 
 
-def test_every_figure_is_of_the_evaluation_half() -> None:
+def test_the_area_of_a_fixed_score_is_of_all_pairs_and_that_of_a_fitted_one_of_those_within_folds() -> None:
     targets = game(1)
     found = measure(targets)
-    half = ~targets.calibration
-    assert found.auc == auc(targets.scores[half & targets.members], targets.scores[half & ~targets.members])
-    assert (found.members, found.nonmembers, found.measured) == (
-        targets.members.sum(),
-        (~targets.members).sum(),
-        600,
+    assert (
+        found.auc == area(targets) == auc(targets.scores[targets.members], targets.scores[~targets.members])
     )
-    same_there = replace(targets, scores=np.where(targets.calibration, targets.scores * 9, targets.scores))
-    assert measure(same_there).auc == found.auc
+    assert (found.members, found.nonmembers) == (targets.members.sum(), (~targets.members).sum())
+    # Scores of folds that are far apart, and no further apart within each.
+    rows = np.tile(targets.scores, (FOLDS + 1, 1)) + 50.0 * np.arange(FOLDS + 1)[:, None]
+    fitted = measure(replace(targets, scores=rows))
+    within = [(each.members, each.nonmembers) for each in targets.directions]
+    assert fitted.auc == auc_within(within)
+    assert fitted.auc.value == pytest.approx(found.auc.value, abs=0.02)
+    assert np.trapezoid(fitted.curve.tpr, fitted.curve.fpr) == pytest.approx(fitted.auc.value)
+    assert fitted.balanced == found.balanced  # thresholds move with the scores of their fold
+    assert fitted.points == found.points
+    for rate in ("0.1", "0.01"):
+        assert fitted.tpr_at_fpr[rate].tpr == found.tpr_at_fpr[rate].tpr
+        assert fitted.per_class.keys() == found.per_class.keys()
+
+
+def test_known_areas_are_of_the_targets_that_a_direction_does_not_measure() -> None:
+    targets = game(1)
+    areas = known_areas(targets)
+    assert len(areas) == FOLDS + 1
+    known = targets.folds != 2
+    assert areas[2] == auc(targets.scores[known & targets.members], targets.scores[known & ~targets.members])
+    first = targets.folds < KNOWN_FOLDS
+    assert areas[-1] == auc(targets.scores[first & targets.members], targets.scores[first & ~targets.members])
 
 
 def test_the_class_that_leaks_stands_out() -> None:
@@ -49,12 +66,12 @@ def test_the_class_that_leaks_stands_out() -> None:
     leaking = found[2].auc
     assert leaking is not None
     assert leaking.low > 0.75
-    there = (targets.classes == 2) & ~targets.calibration
+    there = targets.classes == 2
     assert found[2].members == (there & targets.members).sum()
     others = [one for label, one in found.items() if label != 2]
     assert all((one.auc is None) == (min(one.members, one.nonmembers) < 10) for one in others)
     assert max(one.auc.low for one in others if one.auc is not None) < 0.55
-    few = measure(replace(targets, classes=np.arange(1200) // 30)).per_class
+    few = measure(replace(targets, classes=np.arange(1200) // 15)).per_class
     assert {one.auc for one in few.values() if min(one.members, one.nonmembers) < 10} == {None}
     assert measure(replace(targets, classes=None)).per_class == {}
 
@@ -123,6 +140,7 @@ def test_the_document_is_plain_json_with_every_figure(seeds: int) -> None:
     assert data["epsilon_lower_bound"] == proved.epsilon <= data["empirical_epsilon"]["ceiling"]
     assert data["bound"]["advantage"] == pytest.approx(0.762, abs=1e-3)
     assert len(data["roc"]) == len(data["thresholds"]) == seeds
+    assert {len(each) for each in data["thresholds"]} == {FOLDS}
 
 
 def test_a_class_or_rate_that_one_run_lacks_is_null() -> None:

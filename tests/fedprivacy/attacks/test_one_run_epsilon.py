@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from fedprivacy.attacks.one_run_epsilon import Guesses, check_coins, guess, guesses_of, lower_bound, p_value
-from fedprivacy.attacks.targets import Targets, draw_calibration
+from fedprivacy.attacks.targets import KNOWN_FOLDS, Targets, draw_folds
 from fedprivacy.errors import InputError
 
 FALSE_ALARM = 1e-6  # of each test of a rate, with fixed seeds
@@ -27,7 +27,7 @@ def responses(stream: np.random.Generator, count: int, epsilon: float, given_awa
     sure = stream.random(count) < given_away
     scores = np.where(told, 1.0, -1.0) + stream.random(count) / 2
     scores = np.where(sure, np.where(coins, 3.0, -3.0) + stream.random(count), scores)
-    return Targets(scores, coins, draw_calibration(count, stream))
+    return Targets(scores, coins, draw_folds(count, stream))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_runs_add_up() -> None:
     stream = np.random.default_rng(4)
     each = [guesses_of(responses(stream, 400, 2.0), 0.0) for _ in range(8)]
     together = sum(each[1:], each[0])
-    assert together.trials == 8 * 200
+    assert together.trials == 8 * 240
     assert lower_bound(together, 0.0).epsilon > np.median([lower_bound(one, 0.0).epsilon for one in each])
 
 
@@ -118,12 +118,23 @@ def test_equal_scores_are_not_guessed_in_the_order_of_the_list() -> None:
     assert guess(tied, coins, 30).right == 60
 
 
-def test_the_number_of_guesses_comes_from_the_calibration_half() -> None:
+def test_guesses_have_a_single_direction() -> None:
+    """The first folds decide how many there are, the last are guessed: none of its coins serves another."""
     targets = responses(np.random.default_rng(5), 400, 3.0)
-    poisoned = replace(targets, members=np.where(targets.calibration, targets.members, ~targets.members))
+    known = targets.folds < KNOWN_FOLDS
+    poisoned = replace(targets, members=np.where(known, targets.members, ~targets.members))
     one, other = guesses_of(targets, 0.0), guesses_of(poisoned, 0.0)
-    assert (one.made, one.trials) == (other.made, other.trials)
+    assert (one.made, one.trials) == (other.made, other.trials) == (one.made, 240)
     assert one.right == other.made - other.right > 0.8 * one.made
+    moved = replace(targets, scores=np.where(known, 9.0, targets.scores))
+    assert guesses_of(moved, 0.0).trials == 240
+
+
+def test_a_score_that_was_learned_is_the_one_of_the_single_direction() -> None:
+    targets = responses(np.random.default_rng(6), 400, 3.0)
+    rows = np.zeros((6, 400))
+    rows[-1] = targets.scores
+    assert guesses_of(replace(targets, scores=rows), 0.0) == guesses_of(targets, 0.0)
 
 
 def test_members_picked_on_purpose_are_refused() -> None:

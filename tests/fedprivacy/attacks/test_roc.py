@@ -11,10 +11,14 @@ from scipy.stats import binom, norm
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from fedprivacy.attacks.intervals import Figure
-from fedprivacy.attacks.roc import Counts, Roc, auc
+from fedprivacy.attacks.roc import Counts, Roc, auc, auc_within, mean_curve
+from fedprivacy.errors import InputError
 
 FALSE_ALARM = 1e-6  # of each test of a coverage, with fixed seeds
 Draw = Callable[[np.random.Generator, int], np.ndarray]
+
+
+FOLDED = ((0, 20, 90), (1, 30, 70), (2, 7, 50))  # number, members and non-members of a fold
 
 
 def scores(kind: str, m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -33,8 +37,7 @@ def test_curve_and_area_are_those_of_scikit_learn(kind: str, m: int, n: int) -> 
     members, others = scores(kind, m, n)
     labels, both = np.repeat([1, 0], [m, n]), np.concatenate([members, others])
     roc = Roc.of(members, others)
-    found, curve = roc.auc, roc.curve
-    assert found == auc(members, others)
+    found, curve = auc(members, others), roc.curve
     assert found.value == pytest.approx(roc_auc_score(labels, both), abs=1e-12)
     fpr, tpr, _ = roc_curve(labels, both, drop_intermediate=False)
     assert np.trapezoid(curve.tpr, curve.fpr) == pytest.approx(found.value, abs=1e-12)
@@ -51,9 +54,36 @@ def test_each_threshold_counts_the_scores_above_it(kind: str) -> None:
     roc = Roc.of(members, others)
     for threshold in (*roc.thresholds[:-1], *(roc.thresholds[:-1] + 0.01), -99.0, 99.0):
         above = int((members > threshold).sum()), 30, int((others > threshold).sum()), 50
-        assert roc.at(threshold) == Counts(*above)
-    ranked = [roc.largest_nonmember(rank) for rank in range(1, 51)]
-    assert ranked == np.sort(others)[::-1].tolist()
+        point = int((roc.thresholds > threshold).sum())
+        assert (roc.hits[point], 30, roc.alarms[point], 50) == above
+        assert Counts.above(threshold, members, others) == Counts(*above)
+
+
+def test_areas_within_folds_count_pairs_of_the_same_fold_alone() -> None:
+    """The mean over members of the share of non-members of their fold that they are above."""
+    stream = np.random.default_rng(5)
+    folds = [(stream.normal(10.0 * k, 1, m), stream.normal(10.0 * k, 1, n)) for k, m, n in FOLDED]
+    found = auc_within([*folds, (np.array([99.0]), np.array([]))])  # a fold of one kind counts for nothing
+    shares = np.concatenate([(members[:, None] > others).mean(axis=1) for members, others in folds])
+    assert found.value == pytest.approx(shares.mean())
+    assert found.low < found.value < found.high
+    every = auc(*(np.concatenate([fold[kind] for fold in folds]) for kind in (0, 1)))
+    assert every.value != pytest.approx(found.value, abs=0.02)  # scores of folds are not comparable
+    with pytest.raises(InputError, match="no fold has both"):
+        auc_within([(np.array([1.0]), np.array([])), (np.array([]), np.array([1.0]))])
+
+
+def test_the_mean_curve_has_the_mean_area() -> None:
+    stream = np.random.default_rng(6)
+    folds = [(np.round(stream.normal(1, 1, m), 1), np.round(stream.normal(size=n), 1)) for _, m, n in FOLDED]
+    curve = mean_curve([Roc.of(*fold).curve for fold in folds], [len(members) for members, _ in folds])
+    assert np.trapezoid(curve.tpr, curve.fpr) == pytest.approx(auc_within(folds).value, abs=1e-12)
+    shares = np.array([len(members) for members, _ in folds]) / 57
+    for fpr in (0.0, 0.013, 0.2, 0.5, 0.77, 1.0):
+        each = [Roc.of(*fold).curve.at(fpr) for fold in folds]
+        assert curve.at(fpr) == pytest.approx(shares @ each)
+    single = Roc.of(*folds[0]).curve
+    assert mean_curve([single, single], [1, 3]) == single
 
 
 def test_the_area_counts_pairs() -> None:
@@ -91,6 +121,19 @@ def test_the_interval_covers_the_true_area(case: str, m: int, n: int) -> None:
     missed = 0
     for _ in range(runs):
         found = auc(draw(stream, m), stream.normal(size=n))
+        missed += not found.low <= true <= found.high
+    assert missed <= binom.isf(FALSE_ALARM, runs, 0.07)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_interval_within_folds_covers_too(case: str) -> None:
+    """Of 100 + 500 targets in five folds with scores of their own; at least 93 %, false-alarm rate 1e-6."""
+    draw, true = CASES[case]
+    stream, runs = np.random.default_rng(12), 800
+    missed = 0
+    for _ in range(runs):
+        shifts = stream.normal(size=5)
+        found = auc_within([(draw(stream, 20) + at, stream.normal(size=100) + at) for at in shifts])
         missed += not found.low <= true <= found.high
     assert missed <= binom.isf(FALSE_ALARM, runs, 0.07)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import beta, binomtest
+from scipy.stats import beta, binomtest, norm
 
 from fedprivacy.attacks.one_run_epsilon import Guesses, lower_bound
-from fedprivacy.attacks.sample_size import canaries_needed, members_needed, nonmembers_needed, tells, width
+from fedprivacy.attacks.sample_size import canaries_needed, members_needed, targets_needed, tells, width
+from fedprivacy.attacks.targets import Direction
+from fedprivacy.attacks.tpr_interval import tpr_interval
 
 
 def exact(hits: int, trials: int) -> float:
@@ -36,11 +38,18 @@ def test_members_needed_is_the_smallest_number_of_whom_every_share_is_known(wide
     assert members_needed(widest) == smallest
 
 
-@pytest.mark.parametrize("fpr", [0.1, 0.05])
-def test_nonmembers_needed_is_the_smallest_number_that_shows_the_rate(fpr: float) -> None:
-    smallest = next(n for n in range(round(1 / fpr), 5000) if exact(int(fpr * n + 1e-9), n) <= fpr)
-    assert nonmembers_needed(fpr) == smallest
-    assert nonmembers_needed(0.01) > nonmembers_needed(fpr)
+@pytest.mark.parametrize("fpr", [0.1, 0.01])
+def test_targets_needed_show_a_rate_about_as_narrowly_as_wanted(fpr: float) -> None:
+    """At the quantiles of the scores of an attack that finds half of the members, and no member fewer."""
+    members, others = targets_needed(fpr)
+    quantiles = [(np.arange(number) + 0.5) / number for number in (members, others)]
+    scores = norm.ppf(quantiles[0]) + norm.isf(fpr), norm.ppf(quantiles[1])
+    none = np.zeros(0)
+    low, high = tpr_interval([Direction(*scores, none, none)], fpr)
+    assert high - low == pytest.approx(0.2, abs=0.015)
+    few, some = targets_needed(fpr, 0.4)
+    assert (few, some) == (pytest.approx(members / 4, abs=1), pytest.approx(others / 4, abs=1))
+    assert targets_needed(0.001)[1] > targets_needed(0.01)[1]
 
 
 @pytest.mark.parametrize(("epsilon", "rate"), [(0.0, 1.0), (2.0, 1.0), (0.0, 0.8)])

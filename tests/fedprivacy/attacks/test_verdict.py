@@ -14,11 +14,12 @@ import pytest
 from scipy.stats import binom, hypergeom
 
 from fedprivacy.attacks.bounds import Bound, bound_of_pair
+from fedprivacy.attacks.combined_scores import supervised
 from fedprivacy.attacks.document import attack_document
 from fedprivacy.attacks.intervals import proportion_high, proportion_low
 from fedprivacy.attacks.metrics import measure, points_of
-from fedprivacy.attacks.roc import Counts
-from fedprivacy.attacks.targets import Targets, draw_calibration
+from fedprivacy.attacks.roc import Counts, Roc
+from fedprivacy.attacks.targets import KNOWN_FOLDS, Targets, draw_folds
 from fedprivacy.attacks.tradeoff import GaussianCurve
 from fedprivacy.attacks.verdict import ERROR, Case, Verdict, verdict
 from fedprivacy.errors import InputError
@@ -34,7 +35,7 @@ def bounded(mu: float) -> Bound:
 def game(stream: np.random.Generator, mu: float, count: int = 600) -> Targets:
     """A membership game against Gaussian noise: its likelihood ratio is at its bound at every threshold."""
     members = stream.random(count) < 0.5
-    return Targets(stream.normal(size=count) + mu * members, members, draw_calibration(count, stream))
+    return Targets(stream.normal(size=count) + mu * members, members, draw_folds(count, stream))
 
 
 def replay(stream: np.random.Generator, mu: float, attacks: int, seeds: int) -> dict[str, list]:
@@ -160,29 +161,39 @@ def test_the_curve_itself_is_asked_and_not_its_points() -> None:
     assert verdict([Case("a", bound, {"balanced": [point]})]).holds is True
 
 
-def test_counts_are_those_of_the_evaluation_half_at_thresholds_of_the_other() -> None:
+def test_counts_are_those_of_the_last_folds_at_thresholds_of_the_first() -> None:
     targets = game(np.random.default_rng(4), 1.5, 2400)
-    found, half = measure(targets), ~targets.calibration
-    thresholds = {"balanced": found.threshold, **{
-        rate: told.threshold for rate, told in found.tpr_at_fpr.items() if told is not None
-    }}  # fmt: skip
-    assert set(found.points) == set(thresholds) == {"balanced", "0.1", "0.01"}
+    found, known = measure(targets), targets.folds < KNOWN_FOLDS
+    members, others = targets.scores[known & targets.members], targets.scores[known & ~targets.members]
+    rank = {rate: int(float(rate) * (len(others) + 1)) for rate in ("0.1", "0.01")}
+    thresholds = {
+        "balanced": Roc.of(members, others).balanced_threshold,
+        **{rate: np.sort(others)[-at] for rate, at in rank.items()},
+    }
+    assert set(found.points) == set(thresholds)
     for name, threshold in thresholds.items():
-        above, counts = half & (targets.scores > threshold), found.points[name]
-        assert counts == found.roc.at(threshold)
+        above, counts = ~known & (targets.scores > threshold), found.points[name]
         assert (counts.hits, counts.alarms) == (
             (above & targets.members).sum(),
             (above & ~targets.members).sum(),
         )
-        assert counts.members + counts.nonmembers == half.sum()
-    assert found.tpr_at_fpr["0.1"].tpr.value == found.points["0.1"].hits / found.points["0.1"].members
-    advantage = found.points["balanced"]
-    assert found.advantage.value == pytest.approx(
-        advantage.hits / advantage.members - advantage.alarms / advantage.nonmembers
-    )
-    # What the calibration half scores moves thresholds; its targets are not counted.
-    turned = replace(targets, scores=np.where(half, targets.scores, targets.scores + 100.0))
+        assert counts.members + counts.nonmembers == (~known).sum()
+    # What the first folds score moves thresholds; their targets are not counted.
+    turned = replace(targets, scores=np.where(known, targets.scores + 100.0, targets.scores))
     assert {(c.hits, c.alarms) for c in measure(turned).points.values()} == {(0, 0)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mu", [0.0, 1.0])
+def test_learned_scores_at_their_bound_raise_no_more_false_alarms_than_stated(mu: float) -> None:
+    """Two views with half the information each, joined by regression: at the bound, if it were known."""
+    stream, replays, alarms = np.random.default_rng(7), 60, 0
+    for _ in range(replays):
+        targets = game(stream, 0.0, 300)
+        views = stream.normal(size=(2, 300)) + mu / np.sqrt(2) * targets.members
+        scores = supervised(dict(zip("ab", views, strict=True)), targets.members, targets.folds)
+        alarms += judged({"learned": [measure(replace(targets, scores=scores))]}, mu).holds is False
+    assert alarms <= binom.isf(FALSE_ALARM, replays, ERROR)
 
 
 def test_the_document_holds_the_counts_of_every_run() -> None:

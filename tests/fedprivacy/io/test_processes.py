@@ -8,6 +8,9 @@ import subprocess
 import sys
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from fedprivacy.io.processes import pool
 
 FAULTS = """
 import resource
@@ -44,3 +47,14 @@ def test_a_worker_touches_no_page_twice_for_work_of_one_kind() -> None:
         return int(ended.stdout)
 
     assert faults(keep=True) < 0.2 * faults(keep=False)
+
+
+def threads() -> list[int]:
+    return [int(library["num_threads"]) for library in threadpool_info()]
+
+
+def test_a_worker_computes_with_one_thread() -> None:
+    with threadpool_limits(2):
+        assert 2 in threads()
+        with pool(1) as workers:
+            assert set(workers.submit(threads).result()) == {1}

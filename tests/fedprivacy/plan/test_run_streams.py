@@ -110,5 +110,5 @@ def test_other_code_of_the_same_name_has_other_noise(make_scenario) -> None:
     )
     assert np.array_equal(one, same)
     assert not np.isin(one, other).any()
-    with pytest.raises(ValueError, match="digest of its code"):
+    with pytest.raises(ValueError, match="or with weights of a file needs their digest"):
         run_streams(asked, people)

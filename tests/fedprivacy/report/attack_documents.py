@@ -9,6 +9,7 @@ import copy
 from typing import Any
 
 from fedprivacy.attacks.bounds import bound_of_pair
+from fedprivacy.documents.attack import SEES_LESS
 
 GAME = """
 name = "who-was-in"
@@ -188,14 +189,25 @@ def in_arms(document: dict[str, Any], strengths: dict[str, float]) -> dict[str, 
             arm = name.get(one["epsilon"], trust)
             if arm == "bare" and trust == "central":
                 continue
-            value = one["auc"]["value"]
             attacks.append({**one, **UNDRAWN, "arm": arm, "trust": "none" if arm == "bare" else trust})
-            attacks[-1].update(calibration_auc=value, supervised=None)
+            attacks[-1]["supervised"] = None
         for epsilon in (*((None,) if trust == "local" else ()), *EPSILONS):
             arms.append(_arm("bare" if epsilon is None else trust, trust, epsilon))
+    for arm in arms:
+        for seat, visible in SEES_LESS.items():
+            seen = [a for a in attacks if (a["arm"], a["epsilon"]) == (arm["arm"], arm["epsilon"])]
+            if seen := [a for a in seen if a["seat"] in visible]:
+                arm["strongest"][seat] = best_of(max(seen, key=lambda a: a["auc"]["value"]))
     arms[-1]["skipped"] = {"listening-aside": "an attacker cannot take its own share out"}
     scenario = {**document["scenario"], "arms": {"bare": {}, "central": {}, "local": {}}}
     return {**document, "attacks": attacks, "arms": arms, "scenario": scenario}
+
+
+def best_of(attack: dict[str, Any], folds: int = 5, **more: Any) -> dict[str, Any]:
+    """The strongest attack of a seat: this one in so many folds."""
+    contender = {"name": attack["name"], "seat": attack["seat"], "supervised": False, "folds": folds}
+    kept = {key: attack[key] for key in ("auc", "balanced_accuracy", "advantage", "tpr_at_fpr")}
+    return {"attacks": [{**contender, **more}], **kept}
 
 
 def _arm(name: str, trust: str, epsilon: float | None) -> dict[str, Any]:
@@ -225,4 +237,5 @@ def _arm(name: str, trust: str, epsilon: float | None) -> dict[str, Any]:
         ],
         "bounds": {seat: held[seat]["bound"] if seat in held else {} for seat in seats},
         "skipped": {},
+        "strongest": {},
     }

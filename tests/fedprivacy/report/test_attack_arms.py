@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attack_documents import in_arms, measure
+from attack_documents import best_of, in_arms, measure
 from pages import HOSTILE, Page, check_charts, check_epsilons, check_whole, poisoned, safe, saved, worded
 from shown import check_shown
 
@@ -34,13 +34,17 @@ def page(armed: dict[str, Any]) -> Page:
 
 
 def changed(
-    document: dict[str, Any], arm: str, epsilon: float | None, name: str, **more: Any
+    document: dict[str, Any], arm: str, epsilon: float | None, seat: str, **more: Any
 ) -> dict[str, Any]:
-    """The document with one attack otherwise."""
+    """The document whose strongest attack of one seat in one arm is otherwise."""
     other = copy.deepcopy(document)
-    [found] = [a for a in other["attacks"] if (a["arm"], a["epsilon"], a["name"]) == (arm, epsilon, name)]
-    found.update(more)
+    [found] = [a for a in other["arms"] if (a["arm"], a["epsilon"]) == (arm, epsilon)]
+    found["strongest"][seat].update(more)
     return other
+
+
+def every_best(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for arm in document["arms"] for one in arm["strongest"].values()]
 
 
 def best(document: dict[str, Any], seat: str, arm: str, epsilon: float | None) -> Any:
@@ -48,42 +52,33 @@ def best(document: dict[str, Any], seat: str, arm: str, epsilon: float | None) -
     return next(one for one in found if (one.arm.arm, one.arm.epsilon) == (arm, epsilon))
 
 
-def test_the_strongest_is_chosen_by_the_calibration_half_and_told_by_the_other(armed) -> None:
-    assert best(armed, "server", "local", 8.0).best.name == "raising"
-    # It looks stronger on the half that it is measured on, which does not count.
-    lucky = changed(armed, "local", 8.0, "listening", auc=measure(0.99, 0.005))
-    assert best(lucky, "server", "local", 8.0).best.name == "raising"
-    known = changed(armed, "local", 8.0, "listening", calibration_auc=0.99)
-    found = best(known, "server", "local", 8.0)
-    assert found.best.name == "listening"
-    assert found.best.auc.value < best(armed, "server", "local", 8.0).best.auc.value
+def test_the_strongest_is_the_one_that_was_chosen_for_each_fold_on_the_others(armed) -> None:
+    assert best(armed, "server", "local", 8.0).name == "raising"
+    # An attack that looks stronger where it is measured is no stronger for that.
+    lucky = copy.deepcopy(armed)
+    for one in lucky["attacks"]:
+        if one["name"] == "listening":
+            one["auc"] = measure(0.99, 0.005)
+    assert best(lucky, "server", "local", 8.0) == best(armed, "server", "local", 8.0)
 
 
-def test_what_is_learned_of_all_scores_competes_with_the_score_that_was_chosen(armed) -> None:
-    """By the calibration half alone; what it reaches there on the other half does not matter."""
-    figures = {"auc": measure(0.55), "balanced_accuracy": measure(0.53), "tpr_at_fpr": {"0.01": measure(0.3)}}
-    stronger = changed(
-        armed, "local", 8.0, "listening", supervised={**figures, "calibration_auc": 0.99, "advantage": None}
+def test_the_attacks_of_all_folds_are_named(armed) -> None:
+    attacks = [
+        {"name": "raising", "seat": "server", "supervised": True, "folds": 3},
+        {"name": "listening-aside", "seat": "participant", "supervised": False, "folds": 2},
+    ]
+    other = changed(armed, "local", 8.0, "server", attacks=attacks, auc=measure(0.55))
+    found = best(other, "server", "local", 8.0)
+    assert (
+        found.name == "raising, supervised in 3 of 5 folds; listening-aside (as participant) in 2 of 5 folds"
     )
-    found = best(stronger, "server", "local", 8.0)
-    assert (found.best.name, found.best.auc.value) == ("listening, supervised", 0.55)
-    assert found.best.balanced_accuracy.value == 0.53
-    rows = worded(stronger).rows()
-    assert any(row[0] == "local, epsilon 8" and row[2] == "listening, supervised" for row in rows)
-    lucky = {"auc": measure(0.99, 0.005), "calibration_auc": 0.5}
-    weaker = changed(armed, "local", 8.0, "listening", supervised=lucky)
-    assert best(weaker, "server", "local", 8.0).best.name == "raising"
-    # Who sees less has what is learned of his own attacks alone.
-    aside = changed(armed, "bare", None, "listening-aside", supervised={**figures, "calibration_auc": 1.0})
-    assert best(aside, "server", "bare", None).name == "listening-aside, supervised (as participant)"
-    raised = changed(armed, "bare", None, "raising", supervised={**figures, "calibration_auc": 1.0})
-    assert best(raised, "participant", "bare", None).best.name == "listening-aside"
+    rows = worded(other).rows()
+    assert any(row[0] == "local, epsilon 8" and row[2] == found.name for row in rows)
 
 
 def test_the_table_of_arms_tells_the_figure_that_attacks_are_chosen_by_and_the_other_as_such(armed) -> None:
     """An attack of less AUC may be right more often: its figure would look like a contradiction."""
-    odd = changed(armed, "local", 8.0, "raising", balanced_accuracy=measure(0.52), auc=measure(0.64))
-    odd = changed(odd, "local", 8.0, "listening", balanced_accuracy=measure(0.61))
+    odd = changed(armed, "local", 8.0, "server", balanced_accuracy=measure(0.52), auc=measure(0.64))
     table = arms.summary(read(odd))
     assert "The server: AUC" in table.head
     row = next(row for row in table.rows if getattr(row[0], "text", "") == "local, epsilon 8")
@@ -134,14 +129,14 @@ def test_equal_epsilon_is_said_to_be_no_equal_promise_for_other_units_and_other_
         assert WEAK in told
 
 
-def test_who_sees_more_has_the_attacks_of_who_sees_less_and_not_the_other_way_round(armed) -> None:
-    aside = changed(armed, "bare", None, "listening-aside", calibration_auc=1.0)
-    server, participant = (best(aside, seat, "bare", None) for seat in ("server", "participant"))
-    assert (server.best.name, participant.best.name) == ("listening-aside", "listening-aside")
+def test_an_attack_of_another_seat_is_named_with_it(armed) -> None:
+    [aside] = [a for a in armed["attacks"] if (a["arm"], a["name"]) == ("bare", "listening-aside")]
+    other = changed(armed, "bare", None, "server", **best_of(aside))
+    server, participant = (best(other, seat, "bare", None) for seat in ("server", "participant"))
     assert server.name == "listening-aside (as participant)"
     assert participant.name == "listening-aside"
-    assert best(armed, "participant", "bare", None).best.name == "listening-aside"  # not raising
     assert best(armed, "outsider", "bare", None).best is None
+    assert best(armed, "outsider", "bare", None).name == "none was run"
 
 
 def test_each_seat_is_held_against_its_own_bound(armed) -> None:
@@ -170,14 +165,14 @@ def test_the_finding_tells_for_each_seat_what_is_worth_most_by_proof_and_by_meas
 
 
 def test_what_is_both_is_told_once(armed) -> None:
-    quiet = changed(armed, "local", 8.0, "raising", auc=measure(0.5))
+    quiet = changed(armed, "local", 8.0, "server", auc=measure(0.5))
     said = worded(quiet).text("sentence")
     assert "which is also the most accurate where it is indistinguishable from guessing." in said
 
 
 def test_an_arm_with_too_few_targets_is_not_said_to_hide_anybody(armed) -> None:
     unknown = copy.deepcopy(armed)
-    for one in unknown["attacks"]:
+    for one in every_best(unknown):
         one["auc"] = {**measure(0.5), "low": 0.1, "high": 0.9}
     said = worded(unknown).text("sentence")
     assert said.count("no arm is left in which the strongest attack is indistinguishable from guessing") == 2
@@ -185,7 +180,7 @@ def test_an_arm_with_too_few_targets_is_not_said_to_hide_anybody(armed) -> None:
 
 def test_a_seat_that_finds_something_everywhere_is_not_said_to_be_kept_out(armed) -> None:
     loud = copy.deepcopy(armed)
-    for one in loud["attacks"]:
+    for one in every_best(loud):
         one["auc"] = measure(0.9)
     said = worded(loud).text("sentence")  # from an outsider's seat none was run
     assert said.count("no arm is left in which the strongest attack is indistinguishable from guessing") == 2

@@ -182,7 +182,8 @@ def test_what_the_guesses_prove_is_told_or_why_they_prove_nothing(documents) -> 
 
 
 def test_a_class_stands_by_itself_where_enough_of_it_was_measured(documents) -> None:
-    few = worded(documents["private"]).text("figures")
+    none = {label: {"auc": None, "members": 9, "nonmembers": 9} for label in "0123"}
+    few = worded(changed(documents["private"], per_class=none)).text("figures")
     assert "Of 4 classes 4 have too few targets." in few
     known = {"2": {"auc": _interval(0.6, 0.5, 0.7), "members": 11, "nonmembers": 12}}
     rows = worded(changed(documents["private"], per_class=known)).rows("figures")
@@ -195,6 +196,13 @@ def test_attacks_that_broke_off_say_how_far_they_came(documents, status: str) ->
     one = {**document, "status": status, "attacks": document["attacks"][:1]}
     assert "1 of 3 attacks" in worded(one).text("main")
     assert "No attack was completed" in worded({**one, "attacks": []}).text("main")
+
+
+def test_attacks_that_an_earlier_version_measured_on_half_of_their_targets_are_refused(documents) -> None:
+    document = copy.deepcopy(documents["private"])
+    document["attacks"][0]["calibration_auc"] = 0.6
+    with pytest.raises(InputError, match=r"attacks\[0\].*: an earlier version measured it.*run it again"):
+        report.render(document)
 
 
 def test_a_document_renders_with_whatever_it_lacks(documents) -> None:

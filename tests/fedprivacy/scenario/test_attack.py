@@ -305,6 +305,47 @@ ONE_MISTAKE = {
         [('seat = "server"', 'seat = "server"\nboost = 4.0')],
         ['my.toml:28: attacks.climb.boost: has no effect with seat = "server". Remove it.'],
     ),
+    "trap units without a hidden layer": (
+        [('seat = "server"', "trap_units = 2")],
+        [
+            'my.toml:27: attacks.climb.trap_units = 2: needs a hidden layer, and model.name = "logistic" has none '
+            'here. Remove it, or set model.name = "mlp".'
+        ],
+    ),
+    "more trap units than the layer has": (
+        [
+            ('name = "logistic"', 'name = "mlp"\nhidden = [30, 20]'),
+            ('seat = "server"', "trap_units = 3\ntargets_per_round = 7"),
+        ],
+        [
+            "my.toml:28: attacks.climb.trap_units = 3: 7 targets a round need 21 units, and the last hidden "
+            "layer has 20. Set targets_per_round or trap_units lower, or a larger model.hidden."
+        ],
+    ),
+    "trap units in raw steps": (
+        [
+            ('name = "logistic"', 'name = "mlp"'),
+            ('seat = "server"', "trap_units = 3\nraw = true"),
+        ],
+        ["my.toml:27: attacks.climb.trap_units = 3: has no effect with raw = true. Remove one of them."],
+    ),
+    "trap units of a participant": (
+        [
+            ('name = "logistic"', 'name = "mlp"'),
+            ('seat = "server"', 'seat = "participant"\ntrap_units = 3'),
+        ],
+        [
+            "my.toml:28: attacks.climb.trap_units: only the server sends a model as it is: others are averaged. "
+            'Remove it, or set seat = "server".'
+        ],
+    ),
+    "steepness of nothing": (
+        [('seat = "server"', "steepness = 3.0")],
+        [
+            "my.toml:27: attacks.climb.steepness = 3.0: has no effect without trap_units. Remove it, or set "
+            "trap_units = 4."
+        ],
+    ),
     "a participant that isolates": (
         [('seat = "participant"', 'seat = "participant"\nisolating = true')],
         [

@@ -56,6 +56,26 @@ def change(old: str, new: str, text: str = GOOD) -> str:
     return text.replace(old, new)
 
 
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("trainable = 3", "model.trainable: 3 is a whole number, a list is needed"),
+        ("freeze = []", "model.freeze: the list is empty, at least one element is needed"),
+        ('weights = "w.pt"', 'model.weights = "w.pt": must name a ".safetensors" file'),
+        ("lora = 3", "model.lora = 3: must be a section: lora = {rank = 4, alpha = 8.0}"),
+        ("lora = {rank = 2}", "model.lora.alpha: missing"),
+        ("lora = {rank = 0, alpha = 1.0}", "model.lora.rank = 0: must be at least 1"),
+        (
+            "lora = {rank = 2, alpa = 1.0}",
+            "model.lora = {rank = 2, alpa = 1.0}: has no key alpa; it has rank, alpha and targets",
+        ),
+    ],
+)
+def test_a_choice_of_what_is_trained_that_is_none(setting: str, message: str) -> None:
+    [line] = complaints(change("hidden = [20, 10]", f"hidden = [20, 10]\n{setting}"))
+    assert line.startswith(f"my.toml:8: {message}")
+
+
 def test_a_good_file() -> None:
     scenario = Scenario.from_text(GOOD)
     assert scenario.population == 1437
@@ -799,7 +819,8 @@ class TestOverrides:
             ],
         )
         assert (scenario.server.rounds, scenario.name, scenario.seed) == (3, "other", 5)
-        assert scenario.model.model_dump() == {"name": "mlp", "hidden": (7,), "activation": "tanh"}
+        given = scenario.model.model_dump(exclude_none=True)
+        assert given == {"name": "mlp", "hidden": (7,), "activation": "tanh"}
 
     def test_the_last_one_holds(self) -> None:
         assert Scenario.from_text(GOOD, overrides=["seed=5", "seed=6"]).seed == 6
@@ -860,7 +881,7 @@ class TestOverrides:
             ],
         )
         assert scenario.sampling.model_dump() == {"name": "fixed", "cohort": 9}
-        assert scenario.model.model_dump() == {"name": "logistic"}
+        assert scenario.model.model_dump(exclude_none=True) == {"name": "logistic"}
 
     def test_turning_privacy_off_and_local(self) -> None:
         off = Scenario.from_text(GOOD, overrides=["privacy.trust=none"])

@@ -111,18 +111,65 @@ def test_records_of_any_shape() -> None:
 def test_batch_norm_is_refused_with_the_reason(norm: nn.Module) -> None:
     message = said(net(norm))
     assert message.startswith(f"layer 2 ({type(norm).__name__}) mixes the records of a batch")
-    assert "without being clipped: use GroupNorm" in message
+    assert "without being clipped: use GroupNorm(1, 6), or in a frozen encoder fold it into" in message
 
 
-def test_any_buffer_is_refused_with_the_reason() -> None:
-    with_buffer = net()
-    with_buffer.register_buffer("table", torch.ones(3), persistent=False)
-    assert said(with_buffer) == (
-        "layer itself (Sequential) has the buffer table: what is not a parameter is not clipped, so it could "
-        "carry clients' data out; make a constant a plain attribute."
+def test_a_buffer_is_a_constant() -> None:
+    class Scaled(nn.Linear):
+        def __init__(self) -> None:
+            super().__init__(16, 3)
+            self.register_buffer("scale", torch.full((3,), 2.0), persistent=False)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.scale * super().forward(x)
+
+    judge(Scaled())
+
+
+@pytest.mark.parametrize(
+    ("module", "buffer"),
+    [
+        (
+            net(nn.Unflatten(1, (2, 3)), nn.InstanceNorm1d(2, track_running_stats=True), nn.Flatten()),
+            "3.running_mean",
+        ),
+        (nn.utils.parametrizations.spectral_norm(nn.Linear(16, 3)), "parametrizations.weight.0._u"),
+    ],
+)
+def test_a_buffer_that_changes_is_refused(module: nn.Module, buffer: str) -> None:
+    assert said(module) == (
+        f"it changes its attribute {buffer} when it is used: only trained parameters are clipped, so that "
+        "could carry clients' data out."
     )
-    assert "has the buffer running_mean" in said(net(nn.Unflatten(1, (6, 1)), nn.InstanceNorm1d(6, track_running_stats=True), nn.Flatten()))  # fmt: skip
-    assert "buffer" in said(nn.utils.parametrizations.spectral_norm(nn.Linear(16, 3)))
+
+
+class Trains(Counts):
+    """A layer that counts only where gradients are computed."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) if torch.is_grad_enabled() else x
+
+
+def test_what_changes_in_training_alone_is_refused() -> None:
+    assert said(net(Trains("number"))).startswith("it changes its attribute 2.number when it is used")
+
+
+@pytest.mark.parametrize("frozen", ["1.weight", "3.weight", "3.bias"])
+def test_a_part_may_be_frozen(frozen: str) -> None:
+    module = net(nn.Tanh())
+    module.get_parameter(frozen).requires_grad_(False)
+    judge(module)
+
+
+def test_frozen_values_follow_from_the_seed_too() -> None:
+    one, other = net(), net()
+    for module in (one, other):
+        module[1].requires_grad_(False)
+        nn.init.zeros_(module[2].weight)
+        nn.init.zeros_(module[2].bias)
+    assert said(one, other).startswith(
+        "it makes other frozen parameters or buffers when it is called again at the same seed"
+    )
 
 
 @pytest.mark.parametrize("keeps", ["number", "seen", "mean"])
@@ -156,7 +203,7 @@ def test_what_is_random_at_training_time_is_refused(layer: nn.Module) -> None:
         (net().double(), r"parameter 1.weight is float64 on cpu, float32 on cpu is needed; parameter 1.bias"),
         (net().to("meta"), r"parameter 1.weight is float32 on meta"),
         (nn.LazyLinear(3), r"parameter weight has no shape yet: the factory gets features"),
-        (net().requires_grad_(False), r"parameter 1.weight is frozen, but all parameters are trained"),
+        (net().requires_grad_(False), r"all its parameters are frozen, so there is nothing to train"),
         (nn.Linear(16, 4), r"from records of shape \(4, 16\) it makes \(4, 4\), \(4, 3\) is needed"),
         (
             net(Does(lambda x: x), nn.Flatten(0)),

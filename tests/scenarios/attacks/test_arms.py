@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from fedprivacy.attacks.bounds import bound_of_ledger
+from fedprivacy.attacks.targets import FOLDS
+from fedprivacy.documents.attack import SEES_LESS
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import loads
@@ -109,16 +111,29 @@ def test_an_attack_stands_once_for_each_arm_and_epsilon_with_the_bound_of_its_se
     for one in played["attacks"]:
         assert one["bound"] == bound_of_ledger(played["ledgers"][one["ledger"]], one["seat"]).to_json()
         assert (one["bound"]["auc"] is None) == (one["arm"] == "bare" or one["seat"] == "server")
-        assert 0 <= one["calibration_auc"] <= 1
-        # The same score as among all scores, with an AUC on the calibration half of its own.
         learned = one["supervised"]
         assert learned["auc"]["value"] == pytest.approx(one["scores"]["supervised"]["value"])
-        assert 0 <= learned["calibration_auc"] <= 1
     verdict = played["verdict"]
     assert verdict["checked"] == ["outside (central, epsilon 1)"]
     # What is learned of all scores may be told as the strongest, and is held against the bound too.
     [outside] = [one for one in played["attacks"] if one["bound"]["auc"] is not None]
     assert verdict["checks"] == 2 * len(outside["points"])
+
+
+def test_the_strongest_attack_of_a_seat_is_chosen_among_those_that_it_can_run(played) -> None:
+    for arm in played["arms"]:
+        for seat, visible in SEES_LESS.items():
+            best = arm["strongest"][seat]
+            assert sum(one["folds"] for one in best["attacks"]) == FOLDS
+            assert {one["seat"] for one in best["attacks"]} <= set(visible)
+            assert best["auc"]["low"] <= best["auc"]["value"] <= best["auc"]["high"]
+            assert best["auc"]["covers"] == "training seeds too"
+    # One attack from an outsider's seat: by its scores, or by what is learned of them.
+    [outside] = [one for one in played["attacks"] if (one["name"], one["arm"]) == ("outside", "bare")]
+    best = played["arms"][0]["strongest"]["outsider"]
+    assert {one["name"] for one in best["attacks"]} == {"outside"}
+    if not any(one["supervised"] for one in best["attacks"]):
+        assert best["auc"] == outside["auc"]
 
 
 def test_the_accuracy_of_a_released_model_is_that_of_its_arm(played) -> None:
@@ -188,5 +203,9 @@ def test_a_stored_game_in_arms_is_attacked_again_by_some_of_its_attacks_with_the
     again = replay(requested, tmp_path, workers=1, stored=stored)
     kept = [one for one in played["attacks"] if one["name"] != "outside"]
     assert [{**one, "seconds": 0} for one in again["attacks"]] == [{**one, "seconds": 0} for one in kept]
-    assert again["arms"] == played["arms"]
+    # The strongest is that of the attacks that were run; none of these is from an outsider's seat.
+    assert [{**one, "strongest": {}} for one in again["arms"]] == [
+        {**one, "strongest": {}} for one in played["arms"]
+    ]
+    assert [set(one["strongest"]) for one in again["arms"]] == [{"server", "participant"}, {"server"}]
     assert checked_document(Path(again["path"]))["arms"]

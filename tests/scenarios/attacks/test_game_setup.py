@@ -18,6 +18,7 @@ from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.combined_scores import clustered, supervised
 from fedprivacy.attacks.roc import auc
 from fedprivacy.attacks.signals import Probe
+from fedprivacy.attacks.targets import KNOWN_FOLDS
 from fedprivacy.attacks.transcript import Judgement
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger
@@ -31,6 +32,7 @@ from scenarios.attacks import game_setup as arena_module
 from scenarios.attacks.attacker_seats import Outcome, ascent_of, attack_from_seat
 from scenarios.attacks.game_setup import GameSetup
 from scenarios.attacks.participation_budget import NOTHING, AttackRounds
+from scenarios.engines.embedded import EmbeddedGrid
 
 TEXT = """name = "attacked"
 seed = 1
@@ -78,6 +80,15 @@ kind = "active-gradient-ascent"
 isolating = true
 targets_per_round = 10
 tries = 20
+[attacks.traps]
+kind = "active-gradient-ascent"
+targets_per_round = 10
+trap_units = 2
+[attacks.isolating-traps]
+kind = "active-gradient-ascent"
+isolating = true
+targets_per_round = 10
+trap_units = 2
 [attacks.participant]
 kind = "passive"
 seat = "participant"
@@ -88,10 +99,10 @@ seat = "participant"
 targets_per_round = 30
 tries = 20
 """
-SERVER = ("passive", "ascent", "isolating", "isolating-ascent")
+SERVER = ("passive", "ascent", "isolating", "isolating-ascent", "traps", "isolating-traps")
 LOCAL = (
     'privacy={trust="local", clipping_norm=1.0, epsilon=1.0, delta=1e-3}',
-    "server.rounds=60",
+    "server.rounds=75",
     "game.warm_up=2",
 )
 CENTRAL = (
@@ -140,10 +151,10 @@ def at_chance(scores: np.ndarray, members: np.ndarray) -> float:
 
 
 def all_scores(setup: GameSetup, outcome: BranchResult) -> dict[str, np.ndarray]:
-    """Every score of an attack, with those that are made of all; on the evaluation half these are blind."""
+    """Every score of an attack, with those that are made of all; of the last folds these are blind."""
     found, game = outcome.judgement.features(), setup.game
     made = {
-        "supervised": supervised(found, game.members, game.calibration),
+        "supervised": supervised(found, game.members, game.folds)[-1],
         "clustered": clustered(found, "cosine"),
     }
     return {**found, **made}
@@ -178,6 +189,9 @@ def test_attacks_find_something_on_a_model_that_learns_by_heart(honest) -> None:
         assert found.value > 0.5
         if name in ("ascent", "isolating", "isolating-ascent"):
             assert found.low > 0.5, name
+        if name.endswith("traps"):
+            trap = outcome.judgement.features()["trap"]
+            assert auc(trap[members], trap[~members]).value > 0.99, name
 
 
 def test_under_server_attacks_the_global_model_stays_as_good(honest) -> None:
@@ -207,7 +221,7 @@ def test_shuffled_memberships_are_at_chance(honest) -> None:
     game = replace(setup.game, members=shuffled)
     other = GameSetup.__new__(GameSetup)
     other.game = game
-    measured = ~game.calibration
+    measured = game.folds >= KNOWN_FOLDS
     p_values = [
         at_chance(values[measured], shuffled[measured])
         for outcome in outcomes.values()
@@ -245,7 +259,7 @@ def without_its_members(setup: GameSetup) -> GameSetup:
 def test_a_victim_that_does_not_train_on_its_members_gives_nothing_away() -> None:
     """False-alarm rate 1 % over all scores of all attacks."""
     setup = without_its_members(GameSetup(scenario("seed=5")))
-    measured, members = ~setup.game.calibration, setup.game.members
+    measured, members = setup.game.folds >= KNOWN_FOLDS, setup.game.members
     p_values = [
         at_chance(values[measured], members[measured])
         for outcome in run_branches(setup).values()
@@ -436,3 +450,26 @@ def test_the_raw_step_is_a_mode_of_the_scenario() -> None:
     assert (ascent_of(attacks["ascent"]).level, ascent_of(attacks["ascent"]).step) == (None, 0.7)
     assert ascent_of(attacks["isolating-ascent"]).level == 3.0
     assert ascent_of(attacks["passive"]) is None
+
+
+def test_the_warm_up_sends_clients_together_and_trains_the_same_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    setup = GameSetup(scenario())
+    sent: list[int] = []
+    push = EmbeddedGrid._replies
+
+    def counted(grid, messages, *rest):
+        messages = list(messages)
+        sent.append(len(messages))
+        return push(grid, messages, *rest)
+
+    monkeypatch.setattr(EmbeddedGrid, "_replies", counted)
+    together = setup.warm_up()
+    assert set(sent) == {1}  # the greeting, and one message a round
+    sent.clear()
+    monkeypatch.setattr(arena_module, "WARM_UP_CHUNK", 1)
+    alone = setup.warm_up()
+    assert sent.count(3) == setup.scenario.warm_up  # one message for each client
+    # Equal but for the order in which the server adds up.
+    np.testing.assert_allclose(together["weights"], alone["weights"], rtol=1e-12, atol=1e-12)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from fedprivacy.attacks.bounds import bound_of_ledger
+from fedprivacy.attacks.metrics import measure
 from fedprivacy.attacks.released.battery import ATTACKS
 from fedprivacy.errors import ScenarioError
 from fedprivacy.scenario.attack import AttackScenario
@@ -169,7 +170,7 @@ def test_an_outsider_is_held_against_its_bound_when_the_noise_is_used_up(tmp_pat
         scenario(PRIVATE[0], passive, PRIVATE[2])
 
 
-def test_no_membership_of_the_evaluation_half_is_read() -> None:
+def test_no_membership_of_a_fold_is_read_to_score_it() -> None:
     few = (
         'attacks={one={kind="released", methods=["lira", "network-outputs", "loss-by-class"], references=8}}'
     )
@@ -178,11 +179,13 @@ def test_no_membership_of_the_evaluation_half_is_read() -> None:
     tensors = setup.warm_up()
     [branch] = branches_of(asked.attacks, 220)
     clean = attack_released_model(asked, setup, branch, tensors)["one"]
-    setup.game = replace(setup.game, members=setup.game.members ^ ~setup.game.calibration)
+    there = setup.game.folds == 3
+    setup.game = replace(setup.game, members=setup.game.members ^ there)
     wrong = attack_released_model(asked, setup, branch, tensors)["one"]
-    assert clean.score == wrong.score
-    assert np.array_equal(clean.scores_of["members"], wrong.scores_of["nonmembers"])
-    assert clean.measured.threshold == wrong.measured.threshold
+    assert clean.score[3] == wrong.score[3]
+    for before, after in ((clean.chosen, wrong.chosen), (clean.supervised, wrong.supervised)):
+        assert np.array_equal(before.held_out[there], after.held_out[there])
+        assert measure(before).thresholds[3] == measure(after).thresholds[3]
     assert clean.exposure == wrong.exposure
 
 

@@ -11,9 +11,11 @@ import torch
 from torch import nn
 
 from fedprivacy.attacks.game import Game, draw_game
+from fedprivacy.attacks.metrics import known_areas, measure
 from fedprivacy.attacks.one_run_epsilon import guesses_of
+from fedprivacy.attacks.roc import auc, auc_within
 from fedprivacy.attacks.signals import Probe
-from fedprivacy.attacks.targets import Targets
+from fedprivacy.attacks.targets import FOLDS, KNOWN_FOLDS, Targets
 from fedprivacy.data.datasets import Dataset
 from fedprivacy.errors import InputError
 from fedprivacy.population.clients import Population
@@ -40,58 +42,108 @@ def features_of(game: Game, seed: int = 0) -> dict[str, np.ndarray]:
     }
 
 
-def result_of(features: dict[str, np.ndarray], game: Game, delta: float = 1e-5) -> AttackResult:
+def result_of(
+    features: dict[str, np.ndarray], game: Game, delta: float = 1e-5, base: str = "cosine"
+) -> AttackResult:
     x = torch.from_numpy(game.people.dataset.x[game.targets])
     probe = Probe(nn.Linear(1, 2), x, torch.zeros(len(x), dtype=torch.int64))
     return score_attack(
-        features, game, probe, delta=delta, ascended=None, observed=[], accuracy=(0.5, 0.5), seconds=0.0
+        features,
+        game,
+        probe,
+        delta=delta,
+        ascended=None,
+        observed=[],
+        accuracy=(0.5, 0.5),
+        seconds=0.0,
+        base=base,
     )
 
 
-def test_poisoning_the_evaluation_half_changes_no_choice_and_no_threshold(game) -> None:
+@pytest.mark.parametrize("fold", range(FOLDS))
+def test_poisoning_a_fold_changes_no_choice_and_no_threshold_of_its_own(game, fold: int) -> None:
     """Here it is poisoned twice: its memberships are exchanged, and another score is made to fit it."""
     clean = result_of(features_of(game), game)
-    assert clean.score == "loss"
-    evaluated = ~game.calibration
-    wrong = replace(game, members=game.members ^ evaluated)
+    assert clean.score == ("loss",) * FOLDS
+    there = game.folds == fold
+    wrong = replace(game, members=game.members ^ there)
     poisoned = features_of(game)
-    poisoned["cosine"] = np.where(evaluated, 9.0 * wrong.members, poisoned["cosine"])
+    poisoned["cosine"] = np.where(there, 9.0 * wrong.members, poisoned["cosine"])
     found = result_of(poisoned, wrong)
-    assert found.score == clean.score
-    assert found.measured.threshold == clean.measured.threshold
-    for rate, one in clean.measured.tpr_at_fpr.items():
-        other = found.measured.tpr_at_fpr[rate]
+    assert found.score[fold] == clean.score[fold]
+    before, after = measure(clean.chosen), measure(found.chosen)
+    assert after.thresholds[fold] == before.thresholds[fold]
+    for rate, one in before.tpr_at_fpr.items():
+        other = after.tpr_at_fpr[rate]
         assert (one is None) == (other is None)
-        assert one is None or other is None or other.threshold == one.threshold
-    assert isinstance(found.guesses, type(clean.guesses))
-    assert found.guesses.made == clean.guesses.made
+        assert one is None or other is None or other.thresholds[fold] == one.thresholds[fold]
+    poisoned = {**features_of(game), "cosine": np.where(there, 0.0, features_of(game)["cosine"])}
+    plain = result_of({**features_of(game), "cosine": poisoned["cosine"]}, game).supervised
+    wrongly = result_of(poisoned, wrong).supervised
+    assert (plain.held_out[there] == wrongly.held_out[there]).all()
+    assert (plain.held_out[~there] != wrongly.held_out[~there]).any()
 
 
-def test_supervised_has_a_calibration_auc_by_models_that_did_not_see_the_target(game) -> None:
+def test_supervised_is_scored_by_models_that_did_not_see_the_target(game) -> None:
     """It sees that `rise-loss` tells most, which no score is chosen for; of noise it makes nothing."""
     found = result_of(features_of(game), game)
-    assert found.supervised is not None
-    assert found.supervised_calibration_auc > found.calibration_auc + 0.05
-    assert found.supervised.auc.value > found.measured.auc.value + 0.05
-    assert found.supervised.auc.value == found.scores["supervised"].value
-    wrong = replace(game, members=game.members ^ ~game.calibration)
-    assert result_of(features_of(game), wrong).supervised_calibration_auc == found.supervised_calibration_auc
+    learned, chosen = measure(found.supervised), measure(found.chosen)
+    assert learned.auc.value > chosen.auc.value + 0.05
+    assert learned.auc == found.scores["supervised"]
     stream = np.random.default_rng(5)
     noise = {f"noise-{n}": stream.normal(size=len(game.targets)) for n in range(40)}
     nothing = result_of({"cosine": stream.normal(size=len(game.targets)), **noise}, game)
-    assert nothing.supervised_calibration_auc < 0.62  # fitted on the same targets, above .8
-    assert nothing.supervised_calibration_auc < nothing.calibration_auc
+    assert (
+        max(area.value for area in known_areas(nothing.supervised)[:FOLDS]) < 0.62
+    )  # fitted there, above .8
+    assert measure(nothing.supervised).auc.value < 0.62
+
+
+def test_a_fixed_score_has_the_area_of_all_pairs_and_a_chosen_one_that_within_folds(game) -> None:
+    found, scores = result_of(features_of(game), game), features_of(game)["loss"]
+    assert found.scores["loss"] == auc(scores[game.members], scores[~game.members])
+    assert measure(found.chosen).auc == auc_within(
+        [(d.members, d.nonmembers) for d in found.chosen.directions]
+    )
+    assert (found.chosen.held_out == scores).all()
+    for kind, flags in (("members", game.members), ("nonmembers", ~game.members)):
+        assert np.array_equal(found.scores_of[kind], scores[flags])
+
+
+def test_a_histogram_is_of_the_folds_that_chose_the_same(game) -> None:
+    found = result_of(features_of(game), game)
+    mixed = replace(found, score=("loss", "cosine", "loss", "cosine", "loss"))
+    alike = game.folds % 2 == 0
+    assert np.array_equal(mixed.scores_of["members"], features_of(game)["loss"][alike & game.members])
 
 
 def test_coins_are_guessed_for_targets_that_were_drawn_blind_alone(game) -> None:
-    """On the evaluation half, with a number of guesses that suits the delta of the claim."""
+    """In the single direction, with a number of guesses that suits the delta of the claim."""
     scores = features_of(game)["loss"]
+    judged = Targets(scores, game.members, game.folds)[game.fair]
     for delta in (0.0, 0.01):
-        fair = game.fair
-        expected = guesses_of(Targets(scores[fair], game.members[fair], game.calibration[fair]), delta)
+        expected = guesses_of(judged, delta)
         assert result_of(features_of(game), game, delta).guesses == expected
-    assert expected.trials == (game.fair & ~game.calibration).sum()
-    assert expected != guesses_of(Targets(scores[fair], game.members[fair], game.calibration[fair]), 0.0)
+    assert expected.trials == (game.fair & (game.folds >= KNOWN_FOLDS)).sum()
+    assert expected != guesses_of(judged, 0.0)
+
+
+def test_scores_by_direction_are_taken_as_they_are_and_clustered_with_none(game) -> None:
+    """What networks learned from memberships is no score that knows none."""
+    stream = np.random.default_rng(6)
+    learned = stream.normal(size=(FOLDS + 1, len(game.targets))) + 2.0 * game.members
+    learned[0, 0] = np.nan
+    found = result_of({**features_of(game), "network": learned}, game)
+    assert found.lost == 1
+    assert set(found.score) == {"network"}
+    assert (found.chosen.scores == learned[:, 1:]).all()
+    kept = replace(
+        game, **{name: getattr(game, name)[1:] for name in ("targets", "members", "folds", "fair")}
+    )
+    fixed = {name: values[1:] for name, values in features_of(game).items()}
+    assert found.scores["clustered"] == result_of(fixed, kept).scores["clustered"]
+    alone = result_of({"network": learned}, game, base="network")
+    assert "clustered" not in alone.scores
 
 
 def test_what_was_not_reached_is_lost_and_nothing_reached_is_refused(game) -> None:
@@ -99,7 +151,7 @@ def test_what_was_not_reached_is_lost_and_nothing_reached_is_refused(game) -> No
     features["loss"][:30] = np.nan
     found = result_of(features, game)
     assert found.lost == 30
-    assert found.measured.members + found.measured.nonmembers == 190
+    assert len(found.chosen.members) == len(found.supervised.members) == 190
     with pytest.raises(InputError, match="the victim refused every round"):
         result_of({}, game)
 
@@ -121,24 +173,16 @@ def test_results_are_stored_and_read_bit_for_bit(game) -> None:
     features = features_of(game)
     features["loss"][:3] = np.nan
     result = result_of(features, game)
-    strange = replace(result, scores_of={"members": np.array([0.1, np.nan, -np.inf, -0.0])}, seconds=np.inf)
+    strange = replace(result, seconds=np.inf)
     again = from_json(json.loads(json.dumps(to_json({"one": result, "strange": strange}))))
     assert list(again) == ["one", "strange"]
     for name, before in (("one", result), ("strange", strange)):
         after = again[name]
-        arrays = ("thresholds", "hits", "alarms")
-        for roc, same in (
-            (before.measured.roc, after.measured.roc),
-            (before.supervised.roc, after.supervised.roc),
-        ):
-            assert all(getattr(roc, key).tobytes() == getattr(same, key).tobytes() for key in arrays)
-            assert all(getattr(roc, key).dtype == getattr(same, key).dtype for key in arrays)
-            assert roc.auc == same.auc
-        assert {key: values.tobytes() for key, values in after.scores_of.items()} == {
-            key: values.tobytes() for key, values in before.scores_of.items()
-        }
-        assert after.measured.per_class == before.measured.per_class
-        assert after.measured.tpr_at_fpr == before.measured.tpr_at_fpr
+        for targets, same in ((before.chosen, after.chosen), (before.supervised, after.supervised)):
+            for array in ("scores", "members", "folds", "classes"):
+                old, new = getattr(targets, array), getattr(same, array)
+                assert (old.tobytes(), old.dtype, old.shape) == (new.tobytes(), new.dtype, new.shape)
+            assert measure(same) == measure(targets)
         for field in (
             "score",
             "scores",
@@ -153,19 +197,26 @@ def test_results_are_stored_and_read_bit_for_bit(game) -> None:
             assert getattr(after, field) == getattr(before, field)
 
 
-@pytest.mark.parametrize("damage", ["kind", "field", "number", "lengths", "whole", "none"])
+@pytest.mark.parametrize(
+    "damage", ["kind", "field", "number", "lengths", "infinite", "earlier", "whole", "none"]
+)
 def test_nothing_else_is_ever_made_of_what_is_read(game, damage: str) -> None:
     stored = json.loads(json.dumps(to_json({"one": result_of(features_of(game), game)})))
-    roc = stored["one"]["measured"]["roc"]
+    chosen = stored["one"]["chosen"]
     if damage == "kind":
-        stored["one"]["measured"] = {"kind": "Path", "fields": {}}
+        stored["one"]["chosen"] = {"kind": "Path", "fields": {}}
     elif damage == "field":
         del stored["one"]["guesses"]
     elif damage == "number":
-        roc["hits"][1] = "1"
+        chosen["folds"][1] = "1"
     elif damage == "lengths":
-        roc["hits"].pop()
+        chosen["scores"][1].pop()
+    elif damage == "infinite":
+        chosen["scores"][1][0] = float("inf")
+    elif damage == "earlier":  # what earlier versions stored
+        stored["one"]["measured"] = {"threshold": 0.5}
+        del stored["one"]["chosen"]
     else:
         stored = {"whole": [stored], "none": None}[damage]
-    with pytest.raises(InputError, match="not a stored result"):
+    with pytest.raises(InputError, match=r"not a stored result of attacks by this version.*Attack again"):
         from_json(stored)

@@ -55,6 +55,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "sampling={name='fixed', cohort=200}",
         "federation.dropout=0.2",
     ),
+    "frozen encoder": ("model={name='mlp', hidden=[5], lora={rank=2, alpha=4.0, targets=['3']}}",),
     "records": (
         f"{LOCAL}, unit='example', adjacency='add-remove'}}",
         "training={batches='poisson', rate=0.5, steps=2, learning_rate=0.5}",

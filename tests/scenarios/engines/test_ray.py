@@ -61,15 +61,16 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 # A run on Ray starts two workers, which import for seconds: each kind is run in one test, most of them in one below.
 CLIPPED, SHARED, KILLED = "adaptive clipping", "distributed", "local noise"
+FROZEN = "frozen encoder"
 COMMANDED, INTERRUPTED = "records", "sum of local noise"
 
 
-@pytest.mark.parametrize("kind", [CLIPPED, SHARED])
+@pytest.mark.parametrize("kind", [CLIPPED, SHARED, FROZEN])
 def test_ray_ends_with_the_same_bits_as_the_embedded_engine(
     embedded: dict[str, str], ray_room: Cluster, make_scenario: Callable[..., Any], tmp_path: Path, kind: str
 ) -> None:
     # Central noise is in adaptive clipping.
-    assert {CLIPPED, SHARED, KILLED, COMMANDED, INTERRUPTED} == set(KINDS) - {"central"}
+    assert {CLIPPED, SHARED, FROZEN, KILLED, COMMANDED, INTERRUPTED} == set(KINDS) - {"central"}
     document = run(make_scenario(*KINDS[kind], text=SCENARIO), tmp_path, report=False, engine=RAY)
     assert final_hash(document) == embedded[kind]
     assert [one["failures"] + one["refusals"] for one in document["rounds"]] == [0] * 3

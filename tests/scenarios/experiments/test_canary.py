@@ -129,8 +129,8 @@ def play(canaries: int) -> Runs:
                 heard.append(sight.others.numpy() @ DIRECTION)
         ledger = Ledger(setup.fleet.plan).in_advance().to_json()
         scores = judgement.features()
-        chosen = scores[choose_score(scores, game.members, game.calibration)]
-        measured = measure(Targets(chosen, game.members, game.calibration), fitted=True)
+        chosen = choose_score(scores, game.members, game.folds).scores
+        measured = measure(Targets(chosen, game.members, game.folds))
         cases.append(Case(name, bound_of_ledger(ledger, "server"), points_of([measured])))
     [told] = [one for one in guarantees(ledger) if one.observer == "server"]
     along = np.stack(heard)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from fedprivacy.attacks.metrics import measure
+from fedprivacy.attacks.metrics import area, known_areas
 from fedprivacy.attacks.released.battery import ATTACKS, FITTED, THRESHOLDS, Battery, features
 from fedprivacy.attacks.released.network import Fitting
 from fedprivacy.attacks.released.references import Models, Recipe, draw_coins, train, train_references
-from fedprivacy.attacks.targets import Targets, draw_calibration
+from fedprivacy.attacks.targets import FOLDS, Targets, draw_folds
 from fedprivacy.errors import InputError
 from fedprivacy.models.by_name import build, evaluate
 from fedprivacy.randomness.streams import Streams
@@ -52,20 +52,15 @@ def scored(trained):
     battery, targets = trained
     found = []
     for weights, members in zip(targets.weights, targets.members, strict=True):
-        calibration = draw_calibration(POOL, Streams(2).stream("calibration"))
-        found.append((battery.run(weights, members, calibration), members, calibration))
+        folds = draw_folds(POOL, Streams(2).stream("folds"))
+        found.append((battery.run(weights, members, folds), members, folds))
     return found
 
 
 def areas(scored) -> dict[str, float]:
     """The mean area of each attack over both targets."""
     return {
-        name: np.mean(
-            [
-                measure(Targets(found[name].scores, *rest), fitted=found[name].fitted).auc.value
-                for found, *rest in scored
-            ]
-        )
+        name: np.mean([area(Targets(found[name].scores, *rest)).value for found, *rest in scored])
         for name in ATTACKS
     }
 
@@ -88,33 +83,28 @@ def test_every_attack_works_and_lira_beats_each_threshold(scored) -> None:
 def test_scores_have_the_shape_that_judgements_take(scored) -> None:
     for found, *_ in scored:
         assert list(found) == list(ATTACKS)
-        assert {name for name, one in found.items() if one.fitted} == set(FITTED)
-        for values in features(found).values():
-            assert values.shape == (POOL,)
+        for name, values in features(found).items():
+            assert values.shape == ((FOLDS + 1, POOL) if name in FITTED else (POOL,))
             assert values.dtype == np.float64
             assert np.isfinite(values).all()
 
 
-def test_memberships_of_the_measured_half_teach_nothing(trained, scored) -> None:
+def test_memberships_of_a_fold_teach_its_own_scores_nothing_and_those_of_others_the_networks(
+    trained, scored
+) -> None:
     battery, targets = trained
-    found, members, calibration = scored[0]
-    swapped = battery.run(targets.weights[0], members ^ ~calibration, calibration)
+    found, members, folds = scored[0]
+    swapped = battery.run(targets.weights[0], members ^ (folds == 2), folds)
     for name, one in found.items():
-        assert (swapped[name].scores == one.scores).all(), name
+        same, fitted = swapped[name].scores == one.scores, name in FITTED
+        assert (same[2] if fitted else same).all(), name
+        assert not fitted or not any(same[fold].all() for fold in (0, 1, 3, 4)), name
 
 
-def test_memberships_of_the_known_half_teach_the_networks_alone(trained, scored) -> None:
+def test_a_network_does_not_flatter_the_targets_that_it_was_fitted_on(trained, scored) -> None:
+    """Coins that have nothing to do with the model: the deviation of an area of 400 is .029."""
     battery, targets = trained
-    found, members, calibration = scored[0]
-    swapped = battery.run(targets.weights[0], members ^ calibration, calibration)
-    for name, one in found.items():
-        assert (swapped[name].scores == one.scores).all() == (name not in FITTED), name
-
-
-def test_a_network_does_not_flatter_the_half_that_it_was_fitted_on(trained, scored) -> None:
-    """Coins that have nothing to do with the model: the deviation of an area of 200 is .041."""
-    battery, targets = trained
-    _, _, calibration = scored[0]
+    _, _, folds = scored[0]
     coins = Streams(9).stream("coins").random(POOL) < 0.5
     some = Battery(
         battery.module,
@@ -126,27 +116,27 @@ def test_a_network_does_not_flatter_the_half_that_it_was_fitted_on(trained, scor
         ["network-gradients"],
         fitting=QUICK,
     )
-    scores = some.run(targets.weights[0], coins, calibration)["network-gradients"].scores
-    for half in (calibration, ~calibration):
-        assert measure(Targets(scores, coins, half)).auc.value == pytest.approx(0.5, abs=5 * 0.041)
+    judged = Targets(some.run(targets.weights[0], coins, folds)["network-gradients"].scores, coins, folds)
+    for figure in (area(judged), *known_areas(judged)[:FOLDS]):
+        assert figure.value == pytest.approx(0.5, abs=5 * 0.033)
 
 
 @pytest.mark.parametrize("name", ["lira", "lira-global", "lira-offline", "rmia", "rmia-offline", "shadow"])
 def test_records_that_no_target_saw_are_at_chance(trained, scored, name: str) -> None:
-    """Coins without effect; the deviation of the mean area of two halves of 200 is .041/sqrt(2)."""
+    """Coins without effect; the deviation of the mean area of two of 400 is .029/sqrt(2)."""
     coins = Streams(8).stream("coins").random((2, POOL)) < 0.5
     values = [
-        measure(Targets(found[name].scores, own, calibration)).auc.value
-        for (found, _, calibration), own in zip(scored, coins, strict=True)
+        area(Targets(found[name].scores, own, folds)).value
+        for (found, _, folds), own in zip(scored, coins, strict=True)
     ]
-    assert np.mean(values) == pytest.approx(0.5, abs=5 * 0.041 / np.sqrt(2))
+    assert np.mean(values) == pytest.approx(0.5, abs=5 * 0.029 / np.sqrt(2))
 
 
 def test_records_may_be_judged_in_any_order_and_number(trained, scored) -> None:
     battery, targets = trained
-    found, members, calibration = scored[0]
+    found, members, folds = scored[0]
     places = np.random.default_rng(0).permutation(POOL)[:150]
-    part = battery.run(targets.weights[0], members[places], calibration[places], places)
+    part = battery.run(targets.weights[0], members[places], folds[places], places)
     for name, one in found.items():
         if name not in FITTED:  # what is fitted is so on fewer known memberships
             assert np.allclose(part[name].scores, one.scores[places], rtol=1e-4, atol=1e-4), name

@@ -7,6 +7,7 @@ import pytest
 
 from fedprivacy.attacks.released import thresholds
 from fedprivacy.attacks.roc import Roc
+from fedprivacy.attacks.targets import FOLDS, draw_folds, measured_by_direction
 from fedprivacy.errors import InputError
 
 
@@ -31,25 +32,31 @@ def test_scores_are_ordered_as_their_definitions() -> None:
     assert np.allclose(thresholds.modified_entropy(logs, y), -np.log(modified))
 
 
-def test_each_class_has_the_threshold_of_its_calibration_half() -> None:
-    logs, _, y, stream = outputs()
+def test_each_class_has_the_threshold_of_other_folds() -> None:
+    logs, _, y, stream = outputs(600)
     scores = thresholds.loss(logs, y)
-    members, calibration = stream.random(300) < 0.5, stream.random(300) < 0.5
-    found = thresholds.by_class(scores, y, members, calibration)
-    for label in range(4):
-        there = calibration & (y == label)
-        limit = Roc.of(scores[there & members], scores[there & ~members]).balanced_threshold
-        assert np.allclose(found[y == label], scores[y == label] - limit)
-    # what is in the evaluation half teaches nothing
-    assert (thresholds.by_class(scores, y, members ^ ~calibration, calibration) == found).all()
+    members, folds = stream.random(600) < 0.5, draw_folds(600, stream)
+    found = thresholds.by_class(scores, y, members, folds)
+    assert found.shape == (FOLDS + 1, 600)
+    for direction, measured in enumerate(measured_by_direction(folds)):
+        for label in range(4):
+            there = ~measured & (y == label)
+            limit = Roc.of(scores[there & members], scores[there & ~members]).balanced_threshold
+            here = measured & (y == label)
+            assert np.allclose(found[direction, here], scores[here] - limit)
+        # what is measured teaches nothing, and what is known does
+        poisoned = thresholds.by_class(scores, y, members ^ measured, folds)
+        assert (poisoned[direction] == found[direction]).all()
+        assert (poisoned != found).any()
 
 
 def test_a_class_without_known_members_has_the_threshold_of_all() -> None:
     logs, _, y, stream = outputs()
     scores = thresholds.loss(logs, y)
-    members, calibration = (stream.random(300) < 0.5) & (y != 2), stream.random(300) < 0.5
-    limit = Roc.of(scores[calibration & members], scores[calibration & ~members]).balanced_threshold
-    found = thresholds.by_class(scores, y, members, calibration)
-    assert np.allclose(found[y == 2], scores[y == 2] - limit)
-    with pytest.raises(InputError, match="holds no members"):
-        thresholds.by_class(scores, y, np.zeros(300, dtype=bool), calibration)
+    members, folds = (stream.random(300) < 0.5) & (y != 2), draw_folds(300, stream)
+    known, here = folds != 0, (folds == 0) & (y == 2)
+    limit = Roc.of(scores[known & members], scores[known & ~members]).balanced_threshold
+    found = thresholds.by_class(scores, y, members, folds)
+    assert np.allclose(found[0, here], scores[here] - limit)
+    with pytest.raises(InputError, match="there are no members"):
+        thresholds.by_class(scores, y, np.zeros(300, dtype=bool), folds)

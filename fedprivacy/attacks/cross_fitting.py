@@ -1,0 +1,37 @@
+"""Scores that are learned from known memberships: no target is scored by a model that saw its own fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fedprivacy.attacks.targets import Flags, Numbers, Scores, measured_by_direction
+
+# Of the known targets (flags) and the number of the direction: a score of all targets, shape (targets,).
+Fit = Callable[[Flags, int], Scores]
+
+
+def cross_fitted(fit: Fit, members: Flags, folds: Numbers) -> Scores:
+    """The scores of all targets in every direction, shape (directions, targets).
+
+        for each direction, which measures some folds and knows the others:
+            its measured targets are scored by a model of all known folds;
+            those of a known fold by a model of the other known folds.
+
+    Where these have no members, or no non-members, nothing can be learned, and the score is 0.
+
+    Args:
+        fit: Reads memberships of known targets alone.
+        members: Whether a target is a member, shape (targets,).
+        folds: The fold of each target, shape (targets,).
+    """
+    rows = []
+    for direction, measured in enumerate(measured_by_direction(folds)):
+        row = np.empty(len(folds))
+        for held_out in (measured, *(folds == fold for fold in np.unique(folds[~measured]))):
+            known = ~measured & ~held_out
+            learns = (known & members).any() and (known & ~members).any()
+            row[held_out] = fit(known, direction)[held_out] if learns else 0.0
+        rows.append(row)
+    return np.stack(rows)
