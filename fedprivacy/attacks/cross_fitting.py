@@ -1,4 +1,4 @@
-"""Scores that are learned from known memberships: no target is scored by a model that saw its own fold."""
+"""Scores learned from known memberships: no target is scored by a model that saw its own fold."""
 
 from __future__ import annotations
 

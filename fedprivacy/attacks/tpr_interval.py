@@ -10,7 +10,7 @@ bootstrap of an ROC curve does (Gu, Ghosal and Roy 2008), in closed form:
   the ends of Clopper and Pearson (1934).
 
 The interval lies between a quantile of the lower mixture and one of the upper. In simulations it covers at
-least 94 %, with ties, for tiny and for large TPRs, and for scores chosen or learned by folds.
+least 93 %, with ties, for tiny and for large TPRs, and for scores chosen or learned by folds.
 """
 
 from __future__ import annotations
