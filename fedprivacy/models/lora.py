@@ -52,7 +52,7 @@ class LoraLinear(nn.Linear):
         super().__init__(layer.in_features, layer.out_features, layer.bias is not None, device="meta")
         self.weight, self.bias = layer.weight, layer.bias
         self.lora_a = Projection(a)
-        self.lora_b = nn.utils.skip_init(nn.Linear, len(a), layer.out_features, bias=False)
+        self.lora_b = nn.utils.skip_init(nn.Linear, len(a), layer.out_features, bias=False, device=a.device)
         nn.init.zeros_(self.lora_b.weight)
         self.scale = scale
         self.train(layer.training)
@@ -89,15 +89,22 @@ def add_adapters(module: nn.Module, options: Lora) -> tuple[nn.Module, list[str]
                 f'model.lora.rank = {options.rank}: layer "{name}" has {layer.in_features} inputs. At most '
                 f"{layer.in_features}."
             )
-        bound = 1.0 / math.sqrt(layer.in_features)
-        stream = Streams(0).stream(f"lora/{name}")
-        a = torch.from_numpy(stream.uniform(-bound, bound, (options.rank, layer.in_features))).float()
-        adapted = LoraLinear(layer, a, options.alpha / options.rank)
+        adapted = LoraLinear(layer, _factor(name, layer, options.rank), options.alpha / options.rank)
         if not name:  # the model is one layer
             return adapted, [B]
         parent, _, last = name.rpartition(".")
         setattr(module.get_submodule(parent), last, adapted)
     return module, [f"{name}.{B}" for name in chosen]
+
+
+def _factor(name: str, layer: nn.Linear, rank: int) -> Tensor:
+    """The frozen factor of a layer, shape (rank, inputs)."""
+    shape = (rank, layer.in_features)
+    if layer.weight.is_meta:  # its size alone matters
+        return torch.empty(shape, device="meta")
+    bound = 1.0 / math.sqrt(layer.in_features)
+    stream = Streams(0).stream(f"lora/{name}")
+    return torch.from_numpy(stream.uniform(-bound, bound, shape)).float()
 
 
 def _chosen(targets: Sequence[str], names: Sequence[str]) -> list[str]:

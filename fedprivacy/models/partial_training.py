@@ -96,22 +96,21 @@ def content(value: Tensor) -> bytes:
     return value.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
 
 
-def frozen_part(module: nn.Module, file: str | None = None) -> FrozenPart | None:
-    """The frozen part of a model, None where there is none.
+def frozen_part(module: nn.Module, file: str | None = None) -> FrozenPart:
+    """The frozen part of a model.
 
     Args:
         module: The model.
         file: The digest of the file with its weights.
     """
     frozen = frozen_tensors(module)
-    if not frozen and file is None:
-        return None
     digest = hashlib.blake2b(digest_size=16)
     for name, value in frozen.items():
         digest.update(f"/{name}/{value.dtype}/{tuple(value.shape)}/".encode() + content(value))
     trained = trained_size(module)
     every = sum(parameter.numel() for parameter in module.parameters())
-    return FrozenPart(digest.hexdigest(), every - trained, trained, file)
+    buffers = sum(value.numel() for value in module.buffers())
+    return FrozenPart(digest.hexdigest(), every - trained, trained, file, buffers)
 
 
 def whole_model(module: nn.Module, weights: Tensor) -> dict[str, Tensor]:
@@ -149,7 +148,14 @@ def split_frozen(module: nn.Module) -> tuple[nn.Sequential | None, nn.Module]:
 
 
 def _layers(module: nn.Module) -> list[nn.Module]:
-    """The layers of a chain, and of the chains within it; another module is one layer."""
-    if type(module) is not nn.Sequential:
+    """The layers of a chain, and of the chains in it that are nothing else; another module is one layer."""
+    if type(module) is not nn.Sequential or _has_more(module):
         return [module]
     return list(chain.from_iterable(map(_layers, module)))
+
+
+def _has_more(module: nn.Sequential) -> bool:
+    """Whether a chain has hooks, or parameters or buffers besides its layers', which no part would have."""
+    tensors = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
+    hooks = (value for key, value in vars(module).items() if key.endswith("_hooks"))
+    return bool(tensors) or any(hooks)

@@ -94,6 +94,21 @@ def test_frozen_layers_anywhere_stay_where_they_are(make_scenario, way: str) -> 
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=3e-3 if way == "opacus" else 1e-5)
 
 
+def test_a_fleet_with_the_same_records_encodes_none_again(make_scenario) -> None:
+    """As each round and branch of an attack has one, with streams of its own."""
+    fleet = Fleet.of(make_scenario(FROZEN))
+    first = fleet.inputs([np.arange(5)])
+    other = replace(fleet, streams=replace(fleet.streams, run="other"), alone=False)
+    assert other.features is fleet.features
+    assert other.inputs([np.arange(2)]).data_ptr() == first.data_ptr()
+    data = fleet.people.dataset
+    people = replace(fleet.people, dataset=replace(data, x=data.x + np.float32(1.0)))
+    changed = replace(fleet, people=people)
+    assert changed.features is not fleet.features
+    assert not torch.equal(changed.inputs([np.arange(2)])[:2], first[:2])
+    assert replace(fleet, module=fleet.model.build(9)).head is not fleet.head
+
+
 LORA = "model={name='mlp', hidden=[7], activation='tanh', lora={rank=2, alpha=4.0}}"
 
 
