@@ -77,13 +77,21 @@ def add_adapters(module: nn.Module, options: Lora) -> tuple[nn.Module, list[str]
         The model, and the names of its trained factors.
 
     Raises:
-        InputError: a target matches no linear layer, or the rank is above a layer's inputs.
+        InputError: a target matches no linear layer, or one with several places in the model, or the rank
+            is above a layer's inputs.
     """
     # Layers of other classes may use their weights without calling `forward`.
-    linear = {name: layer for name, layer in module.named_modules() if type(layer) is nn.Linear}
+    every = module.named_modules(remove_duplicate=False)
+    linear = {name: layer for name, layer in every if type(layer) is nn.Linear}
     chosen = _chosen(options.targets, list(linear))
     for name in chosen:
         layer = linear[name]
+        places = [place for place, other in linear.items() if other is layer]
+        if len(places) > 1:  # an adapter would be in the first one alone
+            raise InputError(
+                f'model.lora.targets: layer "{name}" is in several places ({", ".join(places)}), and an '
+                "adapter has one. Leave it out of the targets."
+            )
         if options.rank > layer.in_features:
             raise InputError(
                 f'model.lora.rank = {options.rank}: layer "{name}" has {layer.in_features} inputs. At most '

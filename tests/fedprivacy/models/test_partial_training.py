@@ -16,6 +16,8 @@ from fedprivacy.models.partial_training import (
     frozen_tensors,
     split_frozen,
     trained_parameters,
+    trained_size,
+    whole_model,
 )
 
 
@@ -70,6 +72,26 @@ def test_patterns_that_are_wrong_are_refused(trainable, freeze, message: str) ->
     with pytest.raises(InputError) as caught:
         choose_trained(net(), trainable, freeze)
     assert str(caught.value).startswith(message)
+
+
+def test_an_adapter_is_not_frozen() -> None:
+    with pytest.raises(InputError, match=r'model\.freeze = "4\.\*": matches 4\.weight, an adapter'):
+        choose_trained(net(), None, ["1.*", "4.*"], ["4.weight"])
+
+
+def test_the_whole_model_has_the_names_of_its_state() -> None:
+    """Tied parameters under both names, and no buffer that the module itself does not store."""
+    module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 2))
+    module[1].weight = module[0].weight
+    module[0].bias.requires_grad_(False)
+    module.register_buffer("table", torch.ones(2), persistent=False)
+    weights = torch.arange(float(trained_size(module)))
+    whole = whole_model(module, weights)
+    assert list(whole) == list(module.state_dict())
+    assert torch.equal(whole["0.weight"], whole["1.weight"])
+    assert torch.equal(whole["0.bias"], module[0].bias)
+    module.load_state_dict(whole)
+    assert flat_weights(module).tolist() == weights.tolist()
 
 
 def test_numbers_without_a_gradient_cannot_be_trained() -> None:
