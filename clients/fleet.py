@@ -79,10 +79,10 @@ class Fleet:
     record_inputs: RecordInputs = None  # type: ignore[assignment]  # of the records and the module
 
     def __post_init__(self) -> None:
-        kept, records = self.record_inputs, self.people.dataset.x
-        if kept is None or not kept.are_of(records, self.module, self.device):
-            made = RecordInputs(records, self.module, self.device, int(self.sizes.sum()))
-            object.__setattr__(self, "record_inputs", made)
+        inputs, records = self.record_inputs, self.people.dataset.x
+        if inputs is None or not inputs.are_of(records, self.module, self.device):
+            inputs = RecordInputs(records, self.module, self.device, int(self.sizes.sum()))
+            object.__setattr__(self, "record_inputs", inputs)
 
     @classmethod
     def of(

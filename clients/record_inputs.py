@@ -1,4 +1,4 @@
-"""The inputs of training: all records, or their features where a frozen encoder is in front of the model."""
+"""The inputs of training: all records, or their features by a frozen encoder."""
 
 from __future__ import annotations
 

@@ -41,13 +41,17 @@ def split(module: nn.Module, features: Sequence[int], records: int) -> tuple[nn.
     x = _trial_records(features, next(module.parameters()).device)
     try:
         with torch.no_grad():
-            made, expected = encoder(x), module(x)
-            if not isinstance(made, Tensor) or made.dtype != torch.float32 or made.shape[:1] != x.shape[:1]:
+            encoded, expected = encoder(x), module(x)
+            if (
+                not isinstance(encoded, Tensor)
+                or encoded.dtype != torch.float32
+                or encoded.shape[:1] != x.shape[:1]
+            ):
                 return None, module
-            same = torch.allclose(head(made), expected, rtol=1e-6, atol=1e-6, equal_nan=True)
+            same = torch.allclose(head(encoded), expected, rtol=1e-6, atol=1e-6, equal_nan=True)
     except Exception:  # the model by itself shows what is wrong with it
         return None, module
-    size, raw = (4 * records * math.prod(each.shape[1:]) for each in (made, x))
+    size, raw = (4 * records * math.prod(each.shape[1:]) for each in (encoded, x))
     return (encoder, head) if same and size <= max(_LARGEST, _TIMES * raw) else (None, module)
 
 
