@@ -7,7 +7,6 @@ affects another's bits (`fedprivacy.training.calls`).
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from clients.record_inputs import RecordInputs
 from fedprivacy.attacks.canaries import Canaries
 from fedprivacy.errors import InputError
-from fedprivacy.models.partial_training import split_frozen, trained_size
+from fedprivacy.models.partial_training import trained_size
 from fedprivacy.plan.from_scenario import batches_of, check_sizes, plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.reference_data import check_references
@@ -32,7 +32,7 @@ from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.training import Training
 from fedprivacy.training.cohort import has_grouped_convolutions, numbers_held, train_cohort, way_of
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
-from fedprivacy.training.features import Features
+from fedprivacy.training.features import Features, split
 from fedprivacy.training.layerwise import is_layerwise
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_classes
@@ -76,6 +76,13 @@ class Fleet:
     dense: bool = False
     alone: bool = False
     apart: int | None = None
+    record_inputs: RecordInputs = None  # type: ignore[assignment]  # of the records and the module
+
+    def __post_init__(self) -> None:
+        inputs, records = self.record_inputs, self.people.dataset.x
+        if inputs is None or not inputs.are_of(records, self.module, self.device):
+            inputs = RecordInputs(records, self.module, self.device, int(self.sizes.sum()))
+            object.__setattr__(self, "record_inputs", inputs)
 
     @classmethod
     def of(
@@ -139,38 +146,28 @@ class Fleet:
             timeout=scenario.federation.timeout,
             dropout=scenario.federation.dropout,
             dense=_dense(scenario, plan),
-            alone=_alone(scenario, plan, split_frozen(module)[1]),
+            alone=_alone(scenario, plan, split(module, people.features, int(sizes.sum()))[1]),
         )
 
-    @cached_property
+    @property
     def x(self) -> torch.Tensor:
         """All records, float32, shape (records, *features), on the CPU without a copy."""
-        return torch.from_numpy(self.people.dataset.x).to(self.device)
+        return self.record_inputs.x
 
     @cached_property
     def y(self) -> torch.Tensor:
         """All labels, int64, shape (records,), on the CPU without a copy."""
         return torch.from_numpy(self.people.dataset.y).to(self.device)
 
-    @cached_property
+    @property
     def head(self) -> nn.Module:
         """The part of the model that trains on features: all of it, but for a frozen encoder in front."""
-        return self._parts[1]
+        return self.record_inputs.parts[1]
 
-    @cached_property
+    @property
     def features(self) -> Features | None:
-        """The features of all records, None where no frozen encoder is in front of the model.
-
-        A fleet with other records has features of its own.
-        """
-        encoder, _ = self._parts
-        return None if encoder is None else Features(encoder, self.x)
-
-    @cached_property
-    def _parts(self) -> tuple[nn.Module | None, nn.Module]:
-        """The encoder and the head, where the records are."""
-        module = self.module if self.device == "cpu" else copy.deepcopy(self.module).to(self.device)
-        return split_frozen(module)
+        """The features of all records, None where no frozen encoder is in front of the model."""
+        return self.record_inputs.features
 
     def inputs(self, records: Sequence[Ids]) -> torch.Tensor:
         """The inputs of the head for all records, of which those of some clients are ready.
@@ -178,10 +175,8 @@ class Fleet:
         Args:
             records: The record numbers of each of these clients.
         """
-        if self.features is None:
-            return self.x
         references = [] if self.training.adversarial is None else [self.people.references]
-        return self.features.of([*records, *references])
+        return self.record_inputs.ready([*records, *references])
 
     @property
     def _input_shape(self) -> tuple[int, ...]:

@@ -30,7 +30,7 @@ from fedprivacy.mechanisms.banded import CorrelatedNoise
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum
 from fedprivacy.messages.faults import Faults
 from fedprivacy.models.by_name import evaluate, flat_weights
-from fedprivacy.models.partial_training import split_frozen, whole_model
+from fedprivacy.models.partial_training import frozen_part, whole_model
 from fedprivacy.models.prediction import predict
 from fedprivacy.plan.from_scenario import candidates_of, plan_of
 from fedprivacy.plan.privacy_plan import Plan
@@ -54,7 +54,7 @@ from fedprivacy.statistics.plan import people_of
 from fedprivacy.statistics.plan import plan_of as statistics_plan_of
 from fedprivacy.statistics.record import StatisticsRecord
 from fedprivacy.statistics.streams import statistics_streams
-from fedprivacy.training.features import encode
+from fedprivacy.training.features import encode, split
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 from server.aggregation import RoundTotal, nobody_took_part
 from server.deployment_grid import PollingGrid
@@ -162,7 +162,8 @@ def _run_rounds(
     scenario = record.scenario
     federation, whole = federation_of(grid, scenario, record.ledger, people, model)
     record.dealing = federation.dealing.to_json()
-    encoder, module = split_frozen(whole)
+    held = len(people.held_out(scenario.evaluation.on)[1])
+    encoder, module = split(whole, people.features, held)
 
     def held_out(on: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         x, y = people.held_out(on)
@@ -207,7 +208,13 @@ def _run_rounds(
             void_reason=total.void_reason,
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
-    if record.plan.frozen is not None:
+    part = record.plan.frozen
+    if part is not None and frozen_part(whole, part.file) != part:
+        raise RunError(
+            "model: its frozen parameters or buffers are no longer those of the plan, so they may hold "
+            "records. Its code must not change them."
+        )
+    if part is not None and not part.is_empty:
         record.directory.save_model(save(whole_model(whole, torch.from_numpy(federation.model))))
     if len(y) > 0:
         predictions = predict(module, federation.model, x)

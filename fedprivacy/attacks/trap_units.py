@@ -27,6 +27,7 @@ from torch.func import functional_call
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.errors import InputError
 from fedprivacy.models.by_name import unflatten
+from fedprivacy.models.partial_training import refuse_frozen
 
 STEEPNESS = 10_000.0
 MOST_REFERENCES = 1000
@@ -81,7 +82,8 @@ class TrapUnits:
         steepness: The input of a unit on the references' mean is minus this.
 
     Raises:
-        InputError: the module has no such layers, or there are fewer than two references.
+        InputError: the module has no such layers, or frozen parameters, or there are fewer than two
+            references.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class TrapUnits:
         level: float = 3.0,
         steepness: float = STEEPNESS,
     ) -> None:
+        refuse_frozen(module, "trap_units")
         if not _has_hidden_layer(module):
             raise InputError(
                 "model: trap units need a chain of layers that ends with linear, tanh, relu or sigmoid, and "

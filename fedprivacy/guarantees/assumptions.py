@@ -147,8 +147,8 @@ class TrainingAssumption(Assumption):
         "failure takes out of an answer is more than one record's part"
     )
     FROZEN_WEIGHTS = (
-        "no record of a client was used to make the weights that are frozen or come from a file: whatever "
-        "they were trained on is not covered"
+        "no record of a client was used to make the initial or frozen weights: whatever they were trained on "
+        "is not covered"
     )
     PUBLIC_SHAPE = (
         "the number of clients, the columns, and the classes with their names are public knowledge, even "

@@ -10,26 +10,39 @@ class FrozenPart:
     """Parameters and buffers that are the same in every round, and at every seed of a scenario.
 
     They are part of the model, and in no message: server and nodes make them from the scenario, and compare
-    the digest. No update has coordinates for them, so they are neither clipped nor noised nor charged.
+    the digest. No update has coordinates for them, so they are neither clipped nor noised nor charged. The
+    part of a model from code or from a file may be empty; it is stated all the same, since such weights may
+    have been trained before.
 
     Args:
         digest: Of their names, types, shapes and values.
         frozen: The number of frozen parameters.
         trained: The number of trained parameters, which is the length of an update.
-        file: The digest of the file with weights that the model starts with; None without one. Then there may
-            be no frozen parameters.
+        file: The digest of the file with weights that the model starts with; None without one.
+        buffers: The number of values in buffers, such as the frozen factors of adapters.
     """
 
     digest: str
     frozen: int
     trained: int
     file: str | None = None
+    buffers: int = 0
 
     @property
-    def words(self) -> str:
-        """The shares of the two parts, in words."""
-        read = "" if self.file is None else f" The model starts with weights of a file (digest {self.file})."
-        return (
-            f"{self.trained:,} of {self.trained + self.frozen:,} parameters are trained. The rest of the "
-            f"model (digest {self.digest}) is in no update: it is neither clipped nor noised.{read}"
-        )
+    def is_empty(self) -> bool:
+        """Whether no tensor of the model is frozen."""
+        return not (self.frozen or self.buffers)
+
+    @property
+    def words(self) -> str | None:
+        """The shares of the two parts, and the file, in words; None where there is neither."""
+        texts = []
+        if not self.is_empty:
+            buffers = f", beside {self.buffers:,} values of buffers" if self.buffers else ""
+            texts.append(
+                f"{self.trained:,} of {self.trained + self.frozen:,} parameters are trained{buffers}. The "
+                f"rest of the model (digest {self.digest}) is in no update: it is neither clipped nor noised."
+            )
+        if self.file is not None:
+            texts.append(f"The model starts with weights of a file (digest {self.file}).")
+        return " ".join(texts) or None

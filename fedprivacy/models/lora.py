@@ -52,7 +52,7 @@ class LoraLinear(nn.Linear):
         super().__init__(layer.in_features, layer.out_features, layer.bias is not None, device="meta")
         self.weight, self.bias = layer.weight, layer.bias
         self.lora_a = Projection(a)
-        self.lora_b = nn.utils.skip_init(nn.Linear, len(a), layer.out_features, bias=False)
+        self.lora_b = nn.utils.skip_init(nn.Linear, len(a), layer.out_features, bias=False, device=a.device)
         nn.init.zeros_(self.lora_b.weight)
         self.scale = scale
         self.train(layer.training)
@@ -77,27 +77,42 @@ def add_adapters(module: nn.Module, options: Lora) -> tuple[nn.Module, list[str]
         The model, and the names of its trained factors.
 
     Raises:
-        InputError: a target matches no linear layer, or the rank is above a layer's inputs.
+        InputError: a target matches no linear layer, or one with several places in the model, or the rank
+            is above a layer's inputs.
     """
     # Layers of other classes may use their weights without calling `forward`.
-    linear = {name: layer for name, layer in module.named_modules() if type(layer) is nn.Linear}
+    every = module.named_modules(remove_duplicate=False)
+    linear = {name: layer for name, layer in every if type(layer) is nn.Linear}
     chosen = _chosen(options.targets, list(linear))
     for name in chosen:
         layer = linear[name]
+        places = [place for place, other in linear.items() if other is layer]
+        if len(places) > 1:  # an adapter would be in the first one alone
+            raise InputError(
+                f'model.lora.targets: layer "{name}" is in several places ({", ".join(places)}), and an '
+                "adapter has one. Leave it out of the targets."
+            )
         if options.rank > layer.in_features:
             raise InputError(
                 f'model.lora.rank = {options.rank}: layer "{name}" has {layer.in_features} inputs. At most '
                 f"{layer.in_features}."
             )
-        bound = 1.0 / math.sqrt(layer.in_features)
-        stream = Streams(0).stream(f"lora/{name}")
-        a = torch.from_numpy(stream.uniform(-bound, bound, (options.rank, layer.in_features))).float()
-        adapted = LoraLinear(layer, a, options.alpha / options.rank)
+        adapted = LoraLinear(layer, _factor(name, layer, options.rank), options.alpha / options.rank)
         if not name:  # the model is one layer
             return adapted, [B]
         parent, _, last = name.rpartition(".")
         setattr(module.get_submodule(parent), last, adapted)
     return module, [f"{name}.{B}" for name in chosen]
+
+
+def _factor(name: str, layer: nn.Linear, rank: int) -> Tensor:
+    """The frozen factor of a layer, shape (rank, inputs)."""
+    shape = (rank, layer.in_features)
+    if layer.weight.is_meta:  # its size alone matters
+        return torch.empty(shape, device="meta")
+    bound = 1.0 / math.sqrt(layer.in_features)
+    stream = Streams(0).stream(f"lora/{name}")
+    return torch.from_numpy(stream.uniform(-bound, bound, shape)).float()
 
 
 def _chosen(targets: Sequence[str], names: Sequence[str]) -> list[str]:

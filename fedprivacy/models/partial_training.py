@@ -35,6 +35,24 @@ def frozen_tensors(module: nn.Module) -> dict[str, Tensor]:
     return frozen | dict(module.named_buffers())
 
 
+def refuse_frozen(module: nn.Module, attack: str) -> None:
+    """Refuses a model with frozen parameters to an attack that reads, or sets, all of them.
+
+    Args:
+        module: The model.
+        attack: In words, for the message.
+
+    Raises:
+        InputError: a parameter is frozen.
+    """
+    frozen = [name for name, value in module.named_parameters() if not value.requires_grad]
+    if frozen:
+        raise InputError(
+            f"model: {attack} needs a model that is trained whole, and {frozen[0]} is frozen. Train all of "
+            "it, or take another attack."
+        )
+
+
 def choose_trained(
     module: nn.Module,
     trainable: Sequence[str] | None,
@@ -52,7 +70,7 @@ def choose_trained(
             in `trainable`.
 
     Raises:
-        InputError: a pattern matches no parameter, or nothing is left to train.
+        InputError: a pattern matches no parameter, or freezes an adapter, or nothing is left to train.
     """
     parameters = dict(module.named_parameters())
     if trainable is not None or adapters:
@@ -65,6 +83,12 @@ def choose_trained(
                 )
             value.requires_grad_(name in chosen)
     if freeze is not None:
+        for pattern in freeze:
+            if of_adapters := [name for name in adapters if fnmatchcase(name, pattern)]:
+                raise InputError(
+                    f'model.freeze = "{pattern}": matches {of_adapters[0]}, an adapter, which is there to be '
+                    "trained. Take a narrower pattern, or leave its layer out of model.lora.targets."
+                )
         for name in _matched("freeze", freeze, list(parameters)):
             parameters[name].requires_grad_(False)
         if not any(value.requires_grad for value in parameters.values()):
@@ -96,35 +120,39 @@ def content(value: Tensor) -> bytes:
     return value.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
 
 
-def frozen_part(module: nn.Module, file: str | None = None) -> FrozenPart | None:
-    """The frozen part of a model, None where there is none.
+def frozen_part(module: nn.Module, file: str | None = None) -> FrozenPart:
+    """The frozen part of a model.
 
     Args:
         module: The model.
         file: The digest of the file with its weights.
     """
     frozen = frozen_tensors(module)
-    if not frozen and file is None:
-        return None
     digest = hashlib.blake2b(digest_size=16)
     for name, value in frozen.items():
         digest.update(f"/{name}/{value.dtype}/{tuple(value.shape)}/".encode() + content(value))
     trained = trained_size(module)
     every = sum(parameter.numel() for parameter in module.parameters())
-    return FrozenPart(digest.hexdigest(), every - trained, trained, file)
+    buffers = sum(value.numel() for value in module.buffers())
+    return FrozenPart(digest.hexdigest(), every - trained, trained, file, buffers)
 
 
 def whole_model(module: nn.Module, weights: Tensor) -> dict[str, Tensor]:
-    """All tensors of a model by name, as `module.load_state_dict` takes them.
+    """All tensors of a model by the names of `module.state_dict`, tied ones under each of theirs.
 
     Args:
         module: The model, of which the frozen part is read.
         weights: The flat vector of its trained weights, shape (parameters,).
     """
-    trained = trained_parameters(module)
-    parts = weights.split([value.numel() for value in trained.values()])
-    named = {name: part.view_as(value) for part, (name, value) in zip(parts, trained.items(), strict=True)}
-    return {name: value.contiguous().clone() for name, value in (frozen_tensors(module) | named).items()}
+    trained = list(trained_parameters(module).values())
+    parts = weights.split([value.numel() for value in trained])
+    values = {id(value): part.view_as(value) for part, value in zip(parts, trained, strict=True)}
+    state = module.state_dict(keep_vars=True)  # the tensors themselves
+    return {
+        name: values.get(id(value), value).detach().contiguous().clone()
+        for name, value in state.items()
+        if isinstance(value, Tensor)
+    }
 
 
 @torch.no_grad()
@@ -149,7 +177,14 @@ def split_frozen(module: nn.Module) -> tuple[nn.Sequential | None, nn.Module]:
 
 
 def _layers(module: nn.Module) -> list[nn.Module]:
-    """The layers of a chain, and of the chains within it; another module is one layer."""
-    if type(module) is not nn.Sequential:
+    """The layers of a chain, and of the chains in it that are nothing else; another module is one layer."""
+    if type(module) is not nn.Sequential or _has_more(module):
         return [module]
     return list(chain.from_iterable(map(_layers, module)))
+
+
+def _has_more(module: nn.Sequential) -> bool:
+    """Whether a chain has hooks, or parameters or buffers besides its layers', which no part would have."""
+    tensors = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
+    hooks = (value for key, value in vars(module).items() if key.endswith("_hooks"))
+    return bool(tensors) or any(hooks)

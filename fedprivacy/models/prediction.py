@@ -33,7 +33,7 @@ def predict(module: nn.Module, weights: NDArray[np.float32], x: NDArray[np.float
     """The predictions of a model with flat weights.
 
     Args:
-        module: A module to (batch, classes) logits; its own weights are not used.
+        module: A module to (batch, classes) logits; its trained weights are not read.
         weights: The flat weights, shape (parameters,).
         x: At least one record, shape (records, *features), taken in blocks of bounded memory.
     """

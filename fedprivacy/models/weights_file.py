@@ -60,16 +60,27 @@ class WeightsFile:
     def load_into(self, module: nn.Module) -> None:
         """Replaces parameters and buffers of a model; those that the file does not have stay as they are.
 
+        Args:
+            module: The model, whose trained parameters are chosen. Tied ones may be under any of their names.
+
         Raises:
-            InputError: a tensor of the file has no place of its name, shape and kind of numbers in the model.
+            InputError: a tensor of the file has no place of its name, shape and kind of numbers in the model,
+                or two of one place differ, or a frozen parameter is not in the file.
         """
-        places = dict(module.named_parameters()) | dict(module.named_buffers())
+        parameters = dict(module.named_parameters(remove_duplicate=False))
+        places = parameters | dict(module.named_buffers(remove_duplicate=False))
         unknown = [name for name in self.tensors if name not in places]
         if unknown:
             lacking = f"the model has no parameter {', '.join(unknown[:_SHOWN])}"
             raise _wrong(self.path, f"{lacking}. It has: {', '.join(list(places)[:_SHOWN])}")
+        read: dict[int, str] = {}
         for name, value in self.tensors.items():
             place = places[name]
+            first = read.setdefault(id(place), name)
+            if value is not (other := self.tensors[first]) and not (
+                value.dtype == other.dtype and torch.equal(value, other)
+            ):
+                raise _wrong(self.path, f"tensors {first} and {name} differ, and the model has one for both")
             if place.shape != value.shape or place.is_floating_point() != value.is_floating_point():
                 raise _wrong(
                     self.path,
@@ -77,6 +88,13 @@ class WeightsFile:
                     "file, or change the model",
                 )
             place.copy_(value)
+        for name, value in parameters.items():
+            if not value.requires_grad and id(value) not in read:
+                raise _wrong(
+                    self.path,
+                    f"it lacks {name}, which is frozen, so that training never gives it a value. Add it to "
+                    "the file, or train it",
+                )
 
 
 def _kind(value: Tensor) -> str:

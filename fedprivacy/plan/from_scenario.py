@@ -39,8 +39,9 @@ from fedprivacy.sampling.cohorts import (
     Sampler,
     SeparatedSampling,
 )
-from fedprivacy.scenario import OnNodes, PoissonTraining, ReplacementTraining, Scenario
+from fedprivacy.scenario import Code, OnNodes, PoissonTraining, ReplacementTraining, Scenario
 from fedprivacy.scenario.data import FileData
+from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.privacy import CentralPrivacy, DistributedPrivacy
 from fedprivacy.scenario.sections import AdamServer, MomentumServer, Privacy, Server
 
@@ -147,16 +148,58 @@ def _stored_dimension(mechanism: Mechanism | None) -> int:
 
 
 def _stored_part(scenario: Scenario, stored: Plan) -> FrozenPart | None:
-    """The frozen part that a stored plan states, which follows from the model alone."""
-    part = stored.frozen
-    model = scenario.model
-    if part is None and (model.freeze, model.lora, model.weights) != (None, None, None):
-        raise InputError("plan.frozen: missing, and the scenario freezes or reads weights. Start a new run.")
-    if part is not None and model.is_plain:
+    """The frozen part that a stored plan states, with the sizes that follow from a model by name.
+
+    Only the plan has the digests, and the sizes where the shape of records is in a file of data.
+    """
+    part, model = stored.frozen, scenario.model
+    implied = None if model.is_plain or isinstance(model, Code) else _implied_sizes(scenario)
+    empty = not isinstance(model, Code) and (implied is None or not any(implied[1:]))
+    if part is None:
+        if empty and model.weights is None:
+            return None
+        raise InputError(
+            "plan.frozen: missing, and the scenario's model is code, reads weights or freezes some. Start a "
+            "new run."
+        )
+    if empty and model.weights is None:
         raise InputError("plan.frozen: the scenario's model has no frozen parameters. Start a new run.")
-    if part is not None and (part.file is None) != (model.weights is None):
+    if (part.file is None) != (model.weights is None):
         raise InputError("plan.frozen.file: does not fit the scenario's model.weights. Start a new run.")
+    length = getattr(stored.mechanism, "dimension", part.trained)
+    if length != part.trained:
+        raise InputError(
+            f"plan.frozen.trained: is {part.trained:,}, and the mechanism is for updates of {length:,}. "
+            "Start a new run."
+        )
+    sizes = (part.trained, part.frozen, part.buffers)
+    if implied is not None and not isinstance(scenario.data, FileData) and sizes != implied:
+        raise InputError(
+            f"plan.frozen: has {sizes[0]:,} trained and {sizes[1]:,} frozen parameters and {sizes[2]:,} "
+            f"values of buffers, and the scenario's model {implied[0]:,}, {implied[1]:,} and {implied[2]:,}. "
+            "Start a new run."
+        )
     return part
+
+
+def _implied_sizes(scenario: Scenario) -> tuple[int, int, int]:
+    """The sizes of the parts of a model by name (`parts_by_name`).
+
+    Records of a file have any shape here that fits the model: it decides about the sizes, and not about
+    whether they are zero.
+    """
+    from fedprivacy.training.model_spec import parts_by_name
+
+    model = scenario.model
+    assert not isinstance(model, Code)
+    if isinstance(scenario.data, FileData):
+        side = 128 << len(getattr(model, "channels", ()))
+        return parts_by_name(model, (side, side), 2)
+    tables = scenario.tables()["data"]
+    values = Values({f"data.{key}": value for key, value in tables.items()})
+    assert values.features is not None
+    assert values.classes is not None
+    return parts_by_name(model, values.features, values.classes)
 
 
 def _frozen_part(scenario: Scenario, model: ModelSpec | None) -> FrozenPart | None:

@@ -279,7 +279,7 @@ def notes_of(
         *[UNTESTED_NOTE] * (isinstance(data, OnNodes) and data.test is None),
         *_stopping(scenario, plan, rounds),
         *[ADAPTIVE_NOTE] * (plan.adaptive is not None),
-        *([] if plan.frozen is None else [plan.frozen.words]),
+        *([plan.frozen.words] if plan.frozen is not None and plan.frozen.words else []),
         *([dropout_note(dropout, scenario.server.aggregation)] if dropout else []),
         *_void(scenario, plan, rounds),
     ]

@@ -58,7 +58,7 @@ def clipped_sums(
     in the rounding of other records' gradients is not bounded.
 
     Args:
-        module: To (batch, classes) logits, each record by itself; its own weights are not read.
+        module: To (batch, classes) logits, each record by itself; its trained weights are not read.
         weights: float32, shape (parameters,) where all clients share them, or (clients, parameters).
         x: Records, float32, shape (clients, batch, *features).
         y: Labels, int64, shape (clients, batch).

@@ -18,6 +18,46 @@ from torch import Tensor, nn
 
 from fedprivacy.models.partial_training import split_frozen
 
+_LARGEST = 2**30  # bytes of the features of all records
+_TIMES = 4  # and more where they are at most so many times the records
+_TRIAL = 4  # records
+
+
+def split(module: nn.Module, features: Sequence[int], records: int) -> tuple[nn.Module | None, nn.Module]:
+    """Splits a model into a frozen encoder and the rest, where training the rest is training the model.
+
+    Args:
+        module: The model, of which the parts are.
+        features: The shape of one record.
+        records: The number of records that would be encoded.
+
+    Returns:
+        The encoder, None where the model has none, or where its features would take too much memory, or are
+        no float32 tensor with a row for each record, or give other outputs than the model; and the rest.
+    """
+    encoder, head = split_frozen(module)
+    if encoder is None:
+        return None, module
+    x = _trial_records(features, next(module.parameters()).device)
+    try:
+        with torch.no_grad():
+            encoded, expected = encoder(x), module(x)
+            if (
+                not isinstance(encoded, Tensor)
+                or encoded.dtype != torch.float32
+                or encoded.shape[:1] != x.shape[:1]
+            ):
+                return None, module
+            same = torch.allclose(head(encoded), expected, rtol=1e-6, atol=1e-6, equal_nan=True)
+    except Exception:  # the model by itself shows what is wrong with it
+        return None, module
+    size, raw = (4 * records * math.prod(each.shape[1:]) for each in (encoded, x))
+    return (encoder, head) if same and size <= max(_LARGEST, _TIMES * raw) else (None, module)
+
+
+def _trial_records(features: Sequence[int], device: torch.device) -> Tensor:
+    return torch.rand(_TRIAL, *features, generator=torch.Generator().manual_seed(0)).to(device)
+
 
 @torch.no_grad()
 def encode(encoder: nn.Module | None, x: Tensor) -> Tensor:
@@ -29,7 +69,18 @@ def encode(encoder: nn.Module | None, x: Tensor) -> Tensor:
     """
     if encoder is None or not len(x):
         return x
-    return torch.cat([encoder(record) for record in x.split(1)])
+    first = _feature(encoder, x[0])
+    values = first.new_empty(len(x), *first.shape)
+    values[0] = first
+    for row in range(1, len(x)):
+        values[row] = _feature(encoder, x[row])
+    return values
+
+
+def _feature(encoder: nn.Module, record: Tensor) -> Tensor:
+    # The bits of a product may depend on where its numbers begin in memory: a copy begins as every other.
+    feature: Tensor = encoder(record.clone()[None])[0]
+    return feature
 
 
 def on_features(module: nn.Module, x: Tensor) -> tuple[nn.Module, Tensor]:
@@ -39,7 +90,7 @@ def on_features(module: nn.Module, x: Tensor) -> tuple[nn.Module, Tensor]:
         module: The model.
         x: Records, shape (records, *features).
     """
-    encoder, head = split_frozen(module)
+    encoder, head = split(module, x.shape[1:], len(x))
     return head, encode(encoder, x)
 
 
@@ -55,8 +106,8 @@ class Features:
 
     def __init__(self, encoder: nn.Module, x: Tensor) -> None:
         self._encoder, self._x = encoder, x
-        example = encode(encoder, torch.zeros(1, *x.shape[1:], device=x.device))
-        self.shape = tuple(example.shape[1:])
+        with torch.no_grad():
+            self.shape = tuple(encoder(_trial_records(x.shape[1:], x.device)).shape[1:])
         if x.device.type == "cpu":
             numbers = len(x) * math.prod(self.shape)
             shared = np.frombuffer(mmap.mmap(-1, max(1, 4 * numbers)), np.float32, numbers)
@@ -82,6 +133,7 @@ class Features:
 
     def _feature(self, row: int) -> Tensor:
         try:
-            return encode(self._encoder, self._x[row : row + 1])[0]
+            with torch.no_grad():
+                return _feature(self._encoder, self._x[row])
         except Exception:  # a record without features has no gradient: it counts as zero, and alone
             return self._x.new_full(self.shape, torch.nan)

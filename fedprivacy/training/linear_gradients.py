@@ -153,7 +153,7 @@ def linear_gradients(
     """The gradients of the cross-entropy of each record, by one pass forward and one back.
 
     Args:
-        module: A chain of linear layers (`is_linear`); its own weights are not read.
+        module: A chain of linear layers (`is_linear`); its trained weights are not read.
         weights: By parameter; not differentiated. Shared by all records, or each with a dimension of clients
             in front, where the records have one.
         x: The records, shape (records, *features) or (clients, records, *features).

@@ -12,7 +12,13 @@ from fedprivacy.models.by_name import build
 from fedprivacy.models.from_code import call, load, source_digest
 from fedprivacy.models.frozen_part import FrozenPart
 from fedprivacy.models.lora import add_adapters
-from fedprivacy.models.partial_training import choose_trained, copy_frozen, frozen_part, frozen_tensors
+from fedprivacy.models.partial_training import (
+    choose_trained,
+    copy_frozen,
+    frozen_part,
+    frozen_tensors,
+    trained_size,
+)
 from fedprivacy.models.weights_file import WeightsFile
 from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, permit
 from fedprivacy.training.module_checks import check
@@ -26,8 +32,9 @@ class ModelSpec:
         build: From a seed for the initial weights to the module, (batch, *features) -> (batch, classes).
         code: A fingerprint of the code that makes the model, and of its weights at seed 0, or of the file of
             weights of a model by name; "" for another model by name, which the scenario describes in full.
-        frozen: Its part that no client trains, None where all of it is trained and drawn. Its values are
-            those of seed 0 at every seed: they are public, and must not reveal the seed of a run's noise.
+        frozen: Its part that no client trains, None where a model by name is drawn and trained whole. Its
+            values are those of seed 0 at every seed: they are public, and must not reveal the seed of a run's
+            noise.
     """
 
     build: Callable[[int], nn.Module]
@@ -66,10 +73,7 @@ def model_spec(
             module = call(factory, options, features, classes, seed)
         else:
             module = build(options, features, classes, seed=seed)
-        adapters: list[str] = []
-        if options.lora is not None:
-            module, adapters = add_adapters(module, options.lora)
-        choose_trained(module, options.trainable, options.freeze, adapters)
+        module = _partly_trained(module, options)
         if file is not None:
             file.load_into(module)
         return module
@@ -81,7 +85,9 @@ def model_spec(
         code = source_digest(options, module)
     part, values = frozen_part(module, digest), frozen_tensors(module)
     if not values:
-        return ModelSpec(make, code, part)
+        # Code may draw its weights, or read trained ones: only the user knows.
+        stated = file is not None or isinstance(options, Code)
+        return ModelSpec(make, code, part if stated else None)
 
     def build_with_frozen(seed: int) -> nn.Module:
         seeded = make(seed)
@@ -89,3 +95,32 @@ def model_spec(
         return seeded
 
     return ModelSpec(build_with_frozen, code, part)
+
+
+def _partly_trained(module: nn.Module, options: Logistic | Mlp | Cnn | Code) -> nn.Module:
+    """The module with a scenario's adapters, and with its choice of trained parameters."""
+    adapters: list[str] = []
+    if options.lora is not None:
+        module, adapters = add_adapters(module, options.lora)
+    choose_trained(module, options.trainable, options.freeze, adapters)
+    return module
+
+
+def parts_by_name(
+    options: Logistic | Mlp | Cnn, features: Sequence[int], classes: int
+) -> tuple[int, int, int]:
+    """The numbers of trained parameters, of frozen ones, and of values in buffers of a model by name.
+
+    Args:
+        options: The scenario's model section.
+        features: The shape of one record.
+        classes: The number of outputs.
+
+    Raises:
+        InputError: the model does not fit such records, or has no parameter or layer that is named.
+    """
+    with torch.device("meta"):  # takes no memory
+        module = _partly_trained(build(options, features, classes, seed=0), options)
+    trained = trained_size(module)
+    buffers = sum(value.numel() for value in module.buffers())
+    return trained, sum(value.numel() for value in module.parameters()) - trained, buffers

@@ -164,11 +164,15 @@ def _changed(module: nn.Module, before: dict[str, Any]) -> str | None:
 
 
 def _state_of(module: nn.Module) -> dict[str, Any]:
-    """The state of a module other than its parameters: attributes and buffers."""
+    """The state of a module: attributes, buffers and parameters, of which training changes none here."""
     return {
         f"{name}.{key}".lstrip("."): value.detach().clone() if isinstance(value, Tensor) else repr(value)
         for name, layer in module.named_modules()
-        for key, value in [*vars(layer).items(), *layer.named_buffers(recurse=False)]
+        for key, value in [
+            *vars(layer).items(),
+            *layer.named_buffers(recurse=False),
+            *layer.named_parameters(recurse=False),
+        ]
         if key not in _OF_TORCH
     }
 

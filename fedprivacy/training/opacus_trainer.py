@@ -33,6 +33,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models.by_name import flat_weights, unflatten
 from fedprivacy.models.from_code import reason
+from fedprivacy.models.lora import LoraLinear
 from fedprivacy.models.partial_training import trained_parameters
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import PoissonBatches, ShuffledBatches
@@ -191,6 +192,14 @@ def check(module: nn.Module, features: Sequence[int], classes: int) -> None:
     Raises:
         InputError: if Opacus refuses the model, or gets other gradients than `dp_sgd` does, by torch's own.
     """
+    for name, layer in module.named_modules():
+        if isinstance(layer, LoraLinear) and any(p.requires_grad for p in layer.parameters(recurse=False)):
+            raise InputError(
+                _refused(
+                    f'Opacus takes no layer within a trained one, and "{name}" has an adapter within: leave '
+                    "its weight and bias out of model.trainable"
+                )
+            )
     x = torch.rand(_RECORDS, *features, generator=torch.Generator().manual_seed(0))
     y = torch.arange(_RECORDS) % classes
     records = [np.arange(1), np.arange(1, _RECORDS)]

@@ -122,7 +122,7 @@ class Task:
     """One round of a chunk of clients.
 
     Args:
-        module: The model; its own weights are not read.
+        module: The model; its trained weights are not read.
         weights: The start of every client, float32, shape (parameters,).
         x: All records, float32, shape (records, *features).
         y: All labels, int64, shape (records,).

@@ -94,6 +94,21 @@ def test_frozen_layers_anywhere_stay_where_they_are(make_scenario, way: str) -> 
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=3e-3 if way == "opacus" else 1e-5)
 
 
+def test_a_fleet_with_the_same_records_encodes_none_again(make_scenario) -> None:
+    """As each round and branch of an attack has one, with streams of its own."""
+    fleet = Fleet.of(make_scenario(FROZEN))
+    first = fleet.inputs([np.arange(5)])
+    other = replace(fleet, streams=replace(fleet.streams, run="other"), alone=False)
+    assert other.features is fleet.features
+    assert other.inputs([np.arange(2)]).data_ptr() == first.data_ptr()
+    data = fleet.people.dataset
+    people = replace(fleet.people, dataset=replace(data, x=data.x + np.float32(1.0)))
+    changed = replace(fleet, people=people)
+    assert changed.features is not fleet.features
+    assert not torch.equal(changed.inputs([np.arange(2)])[:2], first[:2])
+    assert replace(fleet, module=fleet.model.build(9)).head is not fleet.head
+
+
 LORA = "model={name='mlp', hidden=[7], activation='tanh', lora={rank=2, alpha=4.0}}"
 
 
@@ -122,24 +137,33 @@ def test_an_update_is_that_of_a_plain_loop(make_scenario, model: str) -> None:
     np.testing.assert_allclose(answer(fleet, None, request)[0].updates, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("way", ["records, local", "opacus"])
-def test_adapters_train_on_single_records(make_scenario, way: str) -> None:
-    """The gradients of one record are clipped by the norm of what is trained."""
-    fleet = Fleet.of(make_scenario(LORA, *WAYS[way]))
-    assert updates(fleet).shape == (12, 2 * 7 + 2 * 2)
+ALONE = "data={name='synthetic', records=12, test_records=50, features=4, partition='one-per-example'}"
+SHORT = (RECORDS % "central").replace("clipping_norm=0.5", "clipping_norm=0.01")
+ONE_STEP = POISSON.replace("=0.5", "=1.0") % 1
 
 
-@pytest.mark.parametrize("freeze", ["1.*", "3.*"])
-def test_the_trained_part_alone_is_clipped(make_scenario, freeze: str) -> None:
-    """Its norm is C where the update is longer, although the whole model's gradient is longer still."""
-    for unit in ("client", "example"):
-        ways = (RECORDS % "central", POISSON % 1) if unit == "example" else ("privacy.clipping_norm=0.01",)
-        model = f"model={{name='mlp', hidden=[7], freeze=['{freeze}']}}"
-        norms = np.linalg.norm(updates(Fleet.of(make_scenario(model, *ways))), axis=1)
-        if unit == "client":
-            np.testing.assert_allclose(norms, 0.01, rtol=1e-5)
-        else:
-            assert (norms <= 0.5 * 5).all()
+@pytest.mark.parametrize("model", [FROZEN, FROZEN.replace("1.*", "3.*"), LORA])
+@pytest.mark.parametrize("ways", [("privacy.clipping_norm=0.01",), (SHORT, ONE_STEP)])
+def test_the_trained_part_alone_is_clipped(make_scenario, model: str, ways: tuple[str, ...]) -> None:
+    """One step on one record each: the norm is C, where clipping the whole gradient would leave less."""
+    found = updates(Fleet.of(make_scenario(model, ALONE, *ways)))
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 0.01, rtol=1e-5)
+
+
+def test_opacus_clips_the_trained_part_alone(make_scenario) -> None:
+    little = "privacy={trust='local', unit='example', adjacency='add-remove', clipping_norm=0.01, noise_multiplier=1e-4, delta=1e-5}"  # fmt: skip
+    step = ONE_STEP.replace("}", ", trainer='opacus'}")
+    for model in (FROZEN, LORA):
+        found = updates(Fleet.of(make_scenario(model, ALONE, little, step)))
+        np.testing.assert_allclose(np.linalg.norm(found, axis=1), 0.01, rtol=3e-3)
+
+
+def test_opacus_refuses_trained_weights_around_an_adapter(make_scenario) -> None:
+    model = LORA.replace("}}", "}, trainable=['3.bias']}")
+    with pytest.raises(
+        InputError, match='Opacus takes no layer within a trained one, and "3" has an adapter'
+    ):
+        Fleet.of(make_scenario(model, *WAYS["opacus"]))
 
 
 def test_frozen_values_are_those_of_seed_0_at_every_seed(make_scenario) -> None:
@@ -150,11 +174,25 @@ def test_frozen_values_are_those_of_seed_0_at_every_seed(make_scenario) -> None:
     assert not one[1].weight.requires_grad
 
 
-def test_noise_is_on_the_trained_part_alone(make_scenario) -> None:
-    shares = "privacy={trust='distributed', clipping_norm=1.0, noise_multiplier=1.0, delta=1e-3}"
-    plan = Fleet.of(make_scenario(FROZEN, shares)).plan
-    assert plan.shares is not None
-    assert plan.shares.dimension == 16
+NOISE = "privacy={trust='local', mechanism='%s', adjacency='replace-one', clipping_norm=1.0, epsilon=8.0, delta=1e-3}"  # fmt: skip
+SHARES = "privacy={trust='distributed', clipping_norm=1.0, noise_multiplier=1.0, delta=1e-3}"
+
+
+@pytest.mark.parametrize("privacy", [NOISE % "auto", NOISE % "privunit", NOISE % "sqkr", SHARES])
+def test_noise_is_that_of_the_bare_head(make_scenario, privacy: str) -> None:
+    """Chosen and calibrated for its 16 parameters, and drawn for them."""
+    fleet = Fleet.of(make_scenario(FROZEN, privacy))
+    bare = Fleet.of(make_scenario("model.name=logistic", "data.features=7", privacy))
+    assert fleet.plan.mechanism == bare.plan.mechanism
+    assert getattr(fleet.plan.mechanism, "dimension", 16) == 16
+    head = replace(on_features(fleet), plan=bare.plan)
+    observe = "sum" if fleet.plan.shares else "each"
+    noisy = updates(fleet, observe)
+    assert np.array_equal(noisy, updates(head, observe))
+    free = Fleet.of(make_scenario(FROZEN, "privacy={trust='none', clipping_norm=1.0}"))
+    assert noisy.shape[-1] == fleet.plan.answer_length(16)
+    if fleet.plan.shares is None:
+        assert (np.abs(noisy - updates(free)).min(axis=0) > 0).all()
 
 
 def test_a_plan_with_other_frozen_weights_is_refused(make_scenario) -> None:

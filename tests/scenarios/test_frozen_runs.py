@@ -14,7 +14,7 @@ from torch import nn
 
 import fedprivacy as fp
 from clients.fleet import Fleet
-from fedprivacy.errors import InputError
+from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.models.by_name import evaluate, flat_weights
 from fedprivacy.models.partial_training import frozen_part
@@ -72,18 +72,56 @@ def test_a_run_states_its_frozen_part_and_is_verified(make_scenario, tmp_path: P
     assert checked_document(Path(document["path"]))["privacy"] == document["privacy"]
 
 
-@pytest.mark.parametrize("change", ["remove", "other"])
-def test_a_stored_run_with_another_frozen_part_is_refused(make_scenario, tmp_path: Path, change: str) -> None:
+def test_a_stored_run_with_another_frozen_part_is_refused(make_scenario, tmp_path: Path) -> None:
+    """Also with the digest alone, of which the note tells."""
     document = run(make_scenario(*FROZEN), tmp_path, report=False)
     file = Path(document["path"]) / "run.json"
-    stored = json.loads(file.read_text())
-    if change == "remove":
-        del stored["plan"]["frozen"]
-    else:
-        stored["plan"]["frozen"]["trained"] = 4
-    file.write_text(json.dumps(stored))
-    with pytest.raises(InputError, match=r"plan.frozen: missing|notes"):
-        checked_document(Path(document["path"]))
+    content = file.read_text()
+    for change, message in (
+        (None, "plan.frozen: missing"),
+        ({"trained": 4}, "plan.frozen: has 4 trained and 30 frozen parameters"),
+        ({"digest": "0" * 32}, "notes"),
+    ):
+        stored = json.loads(content)
+        if change is None:
+            del stored["plan"]["frozen"]
+        else:
+            stored["plan"]["frozen"] |= change
+        file.write_text(json.dumps(stored))
+        with pytest.raises(InputError, match=message):
+            checked_document(Path(document["path"]))
+
+
+def test_a_whole_model_from_python_may_have_been_trained_before(tmp_path: Path) -> None:
+    """The guarantees assume that no record of a client made its weights."""
+    document = fp.run("digits", model=nn.Linear(64, 10), rounds=1, out=tmp_path).document
+    assert (document["plan"]["frozen"]["frozen"], document["plan"]["frozen"]["trained"]) == (0, 650)
+    stated = [g for g in document["privacy"]["guarantees"] if g["epsilon"] is not None]
+    assert stated
+    assert all(TrainingAssumption.FROZEN_WEIGHTS.among(g["assumptions"]) for g in stated)
+    assert not any("parameters are trained" in note for note in document["notes"])
+    assert not (Path(document["path"]) / "model.safetensors").exists()
+    assert checked_document(Path(document["path"]))["privacy"] == document["privacy"]
+
+
+class Remembers(nn.Module):
+    """Writes records into its buffer where it sees more than the few records of the checks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = nn.Linear(64, 10)
+        self.register_buffer("notes", torch.zeros(64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not torch.is_grad_enabled() and len(x) > 100:
+            self.notes.copy_(x.flatten(1)[0])
+        return self.last(x.flatten(1))
+
+
+def test_a_model_whose_constants_changed_is_not_released(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="its frozen parameters or buffers are no longer those of the plan"):
+        fp.run("digits", model=Remembers(), rounds=1, out=tmp_path)
+    assert not list(tmp_path.rglob("model.safetensors"))
 
 
 def test_the_ledger_is_that_of_a_run_whose_model_is_the_trained_part(make_scenario, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from fedprivacy.errors import InputError
+from fedprivacy.models.partial_training import refuse_frozen
 from fedprivacy.training.linear_gradients import is_linear
 
 Vector = NDArray[np.float64]
@@ -38,8 +39,9 @@ class FirstLayer:
         """The first linear layer of a model.
 
         Raises:
-            InputError: the model is no chain of linear layers, or the first has no bias.
+            InputError: the model is no chain of linear layers, or the first has no bias, or a part is frozen.
         """
+        refuse_frozen(module, 'reconstruction from the first layer (method = "analytic" or "imprint")')
         if not is_linear(module):
             raise InputError(
                 "the model: its first layer is not linear, so that its gradient is of no record itself. "

@@ -20,7 +20,7 @@ from fedprivacy.attacks.intervals import CONFIDENCE, Figure, proportion_high, pr
 from fedprivacy.attacks.reconstruction import imprint, informed
 from fedprivacy.attacks.reconstruction.analytic import FirstLayer, rebuild_record
 from fedprivacy.attacks.reconstruction.bound import bound_of_ledger, mass_of_guesses
-from fedprivacy.attacks.reconstruction.inverting import Inversion, LocalSteps, label_of
+from fedprivacy.attacks.reconstruction.inverting import Inversion, LocalSteps, check_last_biases, label_of
 from fedprivacy.attacks.reconstruction.similarity import Similarity, similarity
 from fedprivacy.attacks.trials import (
     GUESSING,
@@ -64,7 +64,7 @@ class RecordReconstruction:
         return bound_of_ledger(ledger, attack.seat, self.chance(attack))
 
     def check(self, attack: Reconstruction, victim: Victim) -> None:
-        """Refuses a prior or a batch that is larger than the data; see `TrialKind.check`."""
+        """Refuses a model that does not fit the method, or too many records; see `TrialKind.check`."""
         of_worlds, of_attacker = victim.pools()
         batch = attack.batch or victim.size
         if batch > victim.size:
@@ -77,6 +77,10 @@ class RecordReconstruction:
             )
         if attack.method == "imprint":
             imprint.quantiles(_flat(victim, of_attacker), attack.bins)
+        if attack.method in ("analytic", "imprint"):
+            FirstLayer.of(victim.module)
+        if attack.method == "inverting":
+            check_last_biases(victim.module, victim.classes)
         if attack.in_sum and victim.is_noisy:
             raise InputError(
                 'sees = "sum": the noise of all other clients is drawn anew in each trial, which is Gaussian '

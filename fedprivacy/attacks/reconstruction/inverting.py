@@ -79,7 +79,7 @@ class Inversion:
         """The records that an update was made of, shape (records, pixels).
 
         Args:
-            module: The model; its own weights are not read.
+            module: The model; its trained weights are not read.
             weights: The weights that training began with, float32, shape (parameters,).
             observed: The update, shape (parameters,).
             labels: The labels, int64, shape (records,).
@@ -124,6 +124,22 @@ def total_variation(images: Tensor) -> Tensor:
     """The mean absolute difference of neighbouring pixels; images of shape (images, side, side, channels)."""
     across = (images[:, :, 1:] - images[:, :, :-1]).abs().mean()
     return across + (images[:, 1:] - images[:, :-1]).abs().mean()
+
+
+def check_last_biases(module: nn.Module, classes: int) -> None:
+    """Refuses a model whose update does not end with the biases of the classes, which `label_of` reads.
+
+    Raises:
+        InputError: its last parameter is another, or frozen.
+    """
+    name, last = list(module.named_parameters())[-1]
+    if last.requires_grad and last.shape == (classes,):
+        return
+    raise InputError(
+        f'model: method = "inverting" infers a label from the biases of the {classes} classes, and the last '
+        f"parameter, {name}, is {'frozen' if not last.requires_grad else 'no such bias'}. Train the last "
+        "layer with its bias."
+    )
 
 
 def label_of(update: NDArray[np.float64], classes: int, others: NDArray[np.int64] = NO_LABELS) -> int:

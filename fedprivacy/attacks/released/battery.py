@@ -55,7 +55,7 @@ class Battery:
     """The attacks on target models that were trained on records of one pool.
 
     Args:
-        module: The model; its own weights are not read.
+        module: The model; its trained weights are not read.
         x: The pool, float32, shape (pool, *features).
         y: Its labels, int64, shape (pool,).
         population: Records z that no model was trained on, and their labels.

@@ -38,7 +38,7 @@ def last_layer(module: nn.Module, weights: Tensor, x: Tensor, y: Tensor) -> Last
     """The gradients by the linear layer that a model comes to last.
 
     Args:
-        module: The model; its own weights are not read.
+        module: The model; its trained weights are not read.
         weights: Shape (parameters,).
         x: The records, float32, shape (records, *features).
         y: Their labels, int64, shape (records,).

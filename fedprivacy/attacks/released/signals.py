@@ -26,7 +26,7 @@ def confidences(module: nn.Module, weights: Tensor, x: Tensor, y: Tensor) -> Sig
     """The logit-scaled confidence of each record under each model, shape (models, records).
 
     Args:
-        module: The model; its own weights are not read.
+        module: The model; its trained weights are not read.
         weights: Of each model, float32, shape (models, parameters).
         x: The records, float32, shape (records, *features).
         y: Their labels, int64, shape (records,).
@@ -45,7 +45,7 @@ def log_probabilities(module: nn.Module, weights: Tensor, x: Tensor) -> Signals:
     """The logarithm of each class's probability under one model, shape (records, classes).
 
     Args:
-        module: The model; its own weights are not read.
+        module: The model; its trained weights are not read.
         weights: Shape (parameters,).
         x: The records, float32, shape (records, *features).
 

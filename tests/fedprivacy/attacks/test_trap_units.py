@@ -111,6 +111,10 @@ def test_models_and_data_without_room_for_them_are_refused() -> None:
     for module in (nn.Sequential(nn.Flatten(), nn.Linear(30, 4)), nn.Linear(30, 4)):
         with pytest.raises(InputError, match="chain of layers that ends with linear"):
             TrapUnits(module, records(9, 2), stream, units=1)
+    partly = mlp()
+    partly[3].requires_grad_(False)
+    with pytest.raises(InputError, match=r"trap_units needs a model that is trained whole, and 3\.weight is"):
+        TrapUnits(partly, records(9, 2), stream, units=1)
     with pytest.raises(InputError, match="of which there are 1"):
         TrapUnits(mlp(), records(1, 2), stream, units=1)
     with pytest.raises(InputError, match="9 targets a round need 18 units, and the last hidden layer has 16"):

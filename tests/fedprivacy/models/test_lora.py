@@ -85,6 +85,14 @@ def test_only_plain_linear_layers_have_adapters() -> None:
     assert adapted(module) == ["linear1.lora_b.weight", "linear2.lora_b.weight"]
 
 
+def test_a_layer_in_several_places_has_no_adapter() -> None:
+    shared = nn.Linear(4, 4)
+    module = nn.Sequential(shared, nn.Tanh(), shared, nn.Linear(4, 2))
+    with pytest.raises(InputError, match=r'layer "0" is in several places \(0, 2\)'):
+        adapted(module)
+    assert adapted(module, targets=("3",)) == ["3.lora_b.weight"]
+
+
 def test_a_model_that_is_one_layer_can_be_adapted() -> None:
     module, names = add_adapters(nn.Linear(6, 3), Lora(rank=1, alpha=1.0))
     choose_trained(module, None, None, names)
@@ -137,8 +145,8 @@ def test_the_frozen_part_has_both_the_weights_and_the_factor() -> None:
     module = net()
     choose_trained(module, None, None, adapted(module))
     part = frozen_part(module)
-    assert part is not None
     assert (part.frozen, part.trained) == (6 * 5 + 5 + 5 * 3 + 3, 2 * 5 + 2 * 3)
+    assert part.buffers == 2 * 6 + 2 * 5
     with torch.no_grad():
         module[0].lora_a.factor[0, 0] += 0.1
     assert frozen_part(module) != part

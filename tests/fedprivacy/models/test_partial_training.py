@@ -16,6 +16,8 @@ from fedprivacy.models.partial_training import (
     frozen_tensors,
     split_frozen,
     trained_parameters,
+    trained_size,
+    whole_model,
 )
 
 
@@ -72,6 +74,26 @@ def test_patterns_that_are_wrong_are_refused(trainable, freeze, message: str) ->
     assert str(caught.value).startswith(message)
 
 
+def test_an_adapter_is_not_frozen() -> None:
+    with pytest.raises(InputError, match=r'model\.freeze = "4\.\*": matches 4\.weight, an adapter'):
+        choose_trained(net(), None, ["1.*", "4.*"], ["4.weight"])
+
+
+def test_the_whole_model_has_the_names_of_its_state() -> None:
+    """Tied parameters under both names, and no buffer that the module itself does not store."""
+    module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 2))
+    module[1].weight = module[0].weight
+    module[0].bias.requires_grad_(False)
+    module.register_buffer("table", torch.ones(2), persistent=False)
+    weights = torch.arange(float(trained_size(module)))
+    whole = whole_model(module, weights)
+    assert list(whole) == list(module.state_dict())
+    assert torch.equal(whole["0.weight"], whole["1.weight"])
+    assert torch.equal(whole["0.bias"], module[0].bias)
+    module.load_state_dict(whole)
+    assert flat_weights(module).tolist() == weights.tolist()
+
+
 def test_numbers_without_a_gradient_cannot_be_trained() -> None:
     module = net()
     module.codes = nn.Parameter(torch.ones(3, dtype=torch.int64), requires_grad=False)
@@ -89,7 +111,7 @@ def test_many_names_are_cut() -> None:
 def test_the_digest_covers_names_types_shapes_and_values() -> None:
     """And nothing of what is trained."""
 
-    def part(change=lambda module: None) -> FrozenPart | None:
+    def part(change=lambda module: None) -> FrozenPart:
         module = net()
         module[1].requires_grad_(False)
         module.register_buffer("table", torch.arange(6))
@@ -121,7 +143,7 @@ def test_the_digest_covers_names_types_shapes_and_values() -> None:
         part(lambda m: m[4].requires_grad_(False)),
     ]
     assert len({each.digest for each in (same, *changed) if each}) == 5
-    assert frozen_part(net()) is None
+    assert frozen_part(net()).is_empty
 
 
 def test_values_of_any_type_are_copied() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from fedprivacy.errors import InputError
 from fedprivacy.models.weights_file import WeightsFile
@@ -70,10 +70,35 @@ def test_another_file_is_another_model(write) -> None:
 
 def test_adapted_layers_take_the_weights_of_their_names(write) -> None:
     factor = torch.rand(6, 2)
-    path = write({**TENSORS, "1.lora_b.weight": factor})
+    rest = {"3.weight": torch.rand(3, 6), "3.bias": torch.rand(3)}
+    path = write({**TENSORS, **rest, "1.lora_b.weight": factor})
     module = spec(weights=path, lora=Lora(rank=2, alpha=2.0)).build(1)
     assert torch.equal(module[1].weight, TENSORS["1.weight"])
     assert torch.equal(module[1].lora_b.weight, factor)
+
+
+def test_a_frozen_parameter_that_the_file_lacks_is_refused(write) -> None:
+    """It would stay as it was drawn in every round."""
+    path = write({"1.weight": TENSORS["1.weight"]})
+    assert refusal(weights=path, freeze=["1.*"]) == (
+        f'model.weights = "{path}": it lacks 1.bias, which is frozen, so that training never gives it a '
+        "value. Add it to the file, or train it."
+    )
+
+
+def test_tied_parameters_have_any_of_their_names(write) -> None:
+    def tied() -> nn.Sequential:
+        module = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False))
+        module[1].weight = module[0].weight.requires_grad_(False)
+        return module
+
+    one, other = torch.rand(3, 3), torch.rand(3, 3)
+    for tensors in ({"1.weight": one}, {"0.weight": one, "1.weight": one.clone()}):
+        module = tied()
+        WeightsFile.read(write(tensors)).load_into(module)
+        assert torch.equal(module[0].weight, one)
+    with pytest.raises(InputError, match=r"tensors [01]\.weight and [01]\.weight differ"):
+        WeightsFile.read(write({"0.weight": one, "1.weight": other})).load_into(tied())
 
 
 def test_smaller_floats_are_widened(write) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor, nn
 
-from fedprivacy.training.features import Features, encode
+from fedprivacy.training.features import Features, encode, split
 
 
 class Counted(nn.Linear):
@@ -64,3 +67,105 @@ def test_a_record_that_breaks_the_encoder_has_no_features_and_others_do() -> Non
     x[1, 0] = -1.0
     values = Features(encoder(), x).of([np.arange(3)])
     assert values.isnan().all(dim=1).tolist() == [False, True, False]
+
+
+EARLY = """
+import torch
+torch.rand(9, 9) @ torch.rand(9, 9)  # before the import that sets how products are computed
+from fedprivacy.training.features import encode
+torch.manual_seed(1)
+encoder, x = torch.nn.Linear(17, 7), torch.rand(64, 17)
+every = encode(encoder, x)
+for row in range(64):
+    room = torch.empty(17 + 16)
+    for offset in range(16):
+        room[offset : offset + 17] = x[row]
+        assert torch.equal(encode(encoder, room[None, offset : offset + 17])[0], every[row]), (row, offset)
+"""
+
+
+def test_features_do_not_depend_on_the_place_of_a_record_in_memory() -> None:
+    done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+class Both(nn.Module):
+    """An encoder with two outputs, for a head that takes both."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x, x
+
+
+class Sum(nn.Linear):
+    """A trained layer that takes two tensors."""
+
+    def forward(self, pair: tuple[Tensor, Tensor]) -> Tensor:
+        return super().forward(pair[0] + pair[1])
+
+
+class Flat(nn.Module):
+    """Folds records into more rows, or other types."""
+
+    def __init__(self, dtype: torch.dtype, rows: int) -> None:
+        super().__init__()
+        self.dtype, self.rows = dtype, rows
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.reshape(len(x) * self.rows, -1).to(self.dtype)
+
+
+class Back(nn.Linear):
+    """A trained layer that takes what `Flat` makes."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.float().reshape(-1, 6))
+
+
+def frozen(*layers: nn.Module) -> nn.Sequential:
+    torch.manual_seed(2)
+    return nn.Sequential(nn.Linear(5, 6).requires_grad_(False), *layers, nn.Linear(6, 2))
+
+
+def hooked() -> nn.Sequential:
+    module = frozen()
+    module.register_forward_pre_hook(lambda layer, given: (2 * given[0],))
+    return module
+
+
+def with_parameter() -> nn.Sequential:
+    module = frozen()
+    module.register_parameter("scale", nn.Parameter(torch.ones(1)))
+    return module
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        hooked(),
+        with_parameter(),
+        frozen(Both(), Sum(6, 6)),
+        frozen(Flat(torch.float64, 1), Back(6, 6)),
+        frozen(Flat(torch.float32, 2), Back(6, 6)),
+    ],
+)
+def test_a_model_is_split_only_where_its_parts_are_the_same_model(module: nn.Module) -> None:
+    assert split(module, (5,), 10) == (None, module)
+
+
+def test_a_chain_within_a_chain_keeps_its_hook() -> None:
+    inner = nn.Sequential(nn.Linear(5, 6).requires_grad_(False))
+    inner.register_forward_hook(lambda layer, given, made: 2 * made)
+    module = nn.Sequential(inner, nn.Linear(6, 2))
+    encoder, head = split(module, (5,), 10)
+    assert encoder is not None
+    x = torch.rand(3, 5)
+    torch.testing.assert_close(head(encode(encoder, x)), module(x))
+
+
+def test_features_that_would_fill_the_memory_are_not_made() -> None:
+    """More than 1 GiB, unless they are at most four times the records."""
+    module = frozen()
+    assert split(module, (5,), 2**40)[0] is not None
+    wide = nn.Sequential(nn.Linear(5, 21).requires_grad_(False), nn.Linear(21, 2))
+    assert split(wide, (5,), 2**30 // 84)[0] is not None
+    assert split(wide, (5,), 2**30 // 84 + 1) == (None, wide)

@@ -154,6 +154,23 @@ def test_what_changes_in_training_alone_is_refused() -> None:
     assert said(net(Trains("number"))).startswith("it changes its attribute 2.number when it is used")
 
 
+class Notes(nn.Module):
+    """A layer that writes records into a frozen parameter where no gradient is computed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes = nn.Parameter(torch.zeros(6), requires_grad=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not torch.is_grad_enabled():
+            self.notes.copy_(x.detach().mean(0))
+        return x
+
+
+def test_a_frozen_parameter_that_changes_is_refused() -> None:
+    assert said(net(Notes())).startswith("it changes its attribute 2.notes when it is used")
+
+
 @pytest.mark.parametrize("frozen", ["1.weight", "3.weight", "3.bias"])
 def test_a_part_may_be_frozen(frozen: str) -> None:
     module = net(nn.Tanh())

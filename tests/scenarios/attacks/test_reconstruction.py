@@ -208,6 +208,17 @@ def test_a_node_that_holds_its_plan_refuses_the_architecture_and_trains_the_weig
             (*INFORMED, *LOCAL, "privacy.epsilon=8.0", 'privacy.mechanism="privunit"', *REPLACED),
             "no Gaussian noise on whole updates",
         ),
+        ((*ANALYTIC, "model.freeze=['3.*']"), "needs a model that is trained whole, and 3.weight is frozen"),
+        ((*ANALYTIC, "model.lora={rank=2, alpha=2.0}"), "needs a model that is trained whole, and 1.weight"),
+        (
+            (
+                'attacks.one.method="inverting"',
+                "attacks.one.batch=1",
+                "attacks.one.candidates=300",
+                "model.freeze=['3.bias']",
+            ),
+            "the last parameter, 3.bias, is frozen",
+        ),
     ],
 )
 def test_what_the_data_do_not_allow_is_refused(sets: tuple[str, ...], message: str) -> None:

@@ -48,3 +48,11 @@ def test_models_without_a_first_linear_layer_are_refused() -> None:
         FirstLayer.of(build(Cnn(name="cnn", channels=(4,)), (8, 8), 10, seed=0))
     with pytest.raises(InputError, match="no bias"):
         FirstLayer.of(nn.Sequential(nn.Linear(4, 3, bias=False)))
+    with pytest.raises(InputError, match="needs a model that is trained whole, and bias is frozen"):
+        FirstLayer.of(_without_bias())
+
+
+def _without_bias() -> nn.Module:
+    layer = nn.Linear(4, 3)
+    layer.bias.requires_grad_(False)
+    return layer

@@ -7,7 +7,13 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from fedprivacy.attacks.reconstruction.inverting import Inversion, LocalSteps, label_of, total_variation
+from fedprivacy.attacks.reconstruction.inverting import (
+    Inversion,
+    LocalSteps,
+    check_last_biases,
+    label_of,
+    total_variation,
+)
 from fedprivacy.attacks.reconstruction.similarity import similarity
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.clipping import clip
@@ -79,6 +85,17 @@ def test_total_variation_by_hand_and_records_that_are_no_images() -> None:
             LocalSteps(),
             np.random.default_rng(0),
         )
+
+
+def test_a_model_whose_last_biases_are_not_trained_is_refused() -> None:
+    """The last numbers of its update are of another layer, and name no label."""
+    module = build(CNN, (8, 8), 10, seed=1)
+    check_last_biases(module, 10)
+    module[-1].bias.requires_grad_(False)
+    with pytest.raises(InputError, match=r"the last parameter, 7\.bias, is frozen"):
+        check_last_biases(module, 10)
+    with pytest.raises(InputError, match="weight, is no such bias"):
+        check_last_biases(torch.nn.Linear(10, 10, bias=False), 10)
 
 
 def test_the_label_follows_from_the_biases_beside_known_labels() -> None:
