@@ -148,6 +148,12 @@ class Point(Fields):
     alarms: Annotated[int, Field(ge=0, le=10**9)]
     nonmembers: Annotated[int, Field(ge=1, le=10**9)]
 
+    @model_validator(mode="after")
+    def _of_them(self) -> Point:
+        if self.hits > self.members or self.alarms > self.nonmembers:
+            raise ValueError("has more hits than members, or more alarms than nonmembers")
+        return self
+
 
 Points = Annotated[
     dict[str, Annotated[list[Point], Field(min_length=1, max_length=10_000)]], Field(max_length=100)
