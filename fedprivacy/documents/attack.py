@@ -188,16 +188,16 @@ class ArmAccuracy(Part):
 class Contender(Part):
     """An attack, by its chosen scores or learned from all of them, and in how many folds it was strongest."""
 
-    name: str
-    seat: str
-    supervised: bool = False
-    folds: Count = 0
+    name: Annotated[str, CHECKED]
+    seat: Annotated[str, CHECKED]
+    supervised: Annotated[bool, CHECKED] = False
+    folds: Annotated[Count, Checked(Count)] = 0
 
 
 class Strongest(Part):
     """The figures of the strongest attack at a seat, which is chosen for each fold on the others."""
 
-    attacks: tuple[Contender, ...] = Field(min_length=1)
+    attacks: Annotated[tuple[Contender, ...], CHECKED] = Field(min_length=1)
     auc: Measure
     balanced_accuracy: Measure | None = None
     advantage: Measure | None = None
@@ -239,7 +239,7 @@ class ArmResult(Part):
     seeds: Annotated[Count, Checked(Repeated)] = 1
     accuracy: ArmAccuracy = ArmAccuracy()
     accuracies: Raw = None
-    strongest: dict[str, Strongest] = Field(default_factory=dict)
+    strongest: Annotated[dict[str, Strongest], IF_THERE] = Field(default_factory=dict)
 
     @property
     def level(self) -> Level:
@@ -302,7 +302,7 @@ class Attack(Part):
     targets_per_round: int | None = None
     rounds: int | None = None
     guarantee: Annotated[Guarantee | None, Checked(dict[str, Any])] = None
-    score: tuple[str, ...] = ()
+    score: Annotated[tuple[str, ...], CHECKED] = ()
     supervised: Annotated[Supervised | None, IF_THERE] = None
     scores: dict[str, Measure] = Field(default_factory=dict)
     histograms: tuple[Histogram, ...] = ()
