@@ -1,7 +1,8 @@
 """Combined scores: selected or learned from known memberships, anew for the targets of each direction.
 
 What is fitted on known targets flatters itself there. `cross_fitted` therefore scores each known target by a
-model that did not see it, so that thresholds fitted on those scores hold for the measured targets too.
+model that was not fitted to its fold, so that thresholds fitted on those scores hold for the measured targets
+too; of features that were fitted themselves nearly so.
 """
 
 from __future__ import annotations
