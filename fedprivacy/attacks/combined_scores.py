@@ -31,10 +31,12 @@ class Chosen:
 
     Args:
         names: The chosen score of each fold.
+        single: That of the single direction.
         scores: By what each direction chose, shape (directions, targets).
     """
 
     names: tuple[str, ...]
+    single: str
     scores: Scores
 
 
@@ -65,7 +67,7 @@ def choose_score(candidates: Mapping[str, Scores], members: Flags, folds: Number
         scores = candidates[name]
         names.append(name)
         rows.append(scores if scores.ndim == 1 else scores[direction])
-    return Chosen(tuple(names[:FOLDS]), np.stack(rows))
+    return Chosen(tuple(names[:FOLDS]), names[FOLDS], np.stack(rows))
 
 
 def _first_as_good(areas: Mapping[str, Figure]) -> str:

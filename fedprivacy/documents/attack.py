@@ -267,7 +267,8 @@ class Supervised(Part):
 class Attack(Part):
     """One attack: its seat, its actions, and its results.
 
-    The same name occurs once for each level of privacy of the attacked runs.
+    The same name occurs once for each level of privacy of the attacked runs. `score` has the chosen score of
+    each fold of each run, and `single_score` that of each run whose counts are `points`.
     """
 
     observed: Observed | None = None
@@ -303,6 +304,7 @@ class Attack(Part):
     rounds: int | None = None
     guarantee: Annotated[Guarantee | None, Checked(dict[str, Any])] = None
     score: Annotated[tuple[str, ...], CHECKED] = ()
+    single_score: Annotated[tuple[str, ...], CHECKED] = ()
     supervised: Annotated[Supervised | None, IF_THERE] = None
     scores: dict[str, Measure] = Field(default_factory=dict)
     histograms: tuple[Histogram, ...] = ()

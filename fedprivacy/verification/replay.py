@@ -133,6 +133,9 @@ def _checked_attacks(
         refuse_length(
             len(attack["score"]), FOLDS * repeats, f"{key}.score", where, "its scenario implies", AGAIN
         )
+        refuse_length(
+            len(attack["single_score"]), repeats, f"{key}.single_score", where, "its scenario implies", AGAIN
+        )
         _check_points(attack, variant, repeats, key, where)
         attacks.append({**attack, **implied})
     return attacks

@@ -31,6 +31,7 @@ class AttackResult:
 
     Args:
         score: The name of the score that was chosen for each fold, on the other folds.
+        single_score: That which the single direction chose.
         chosen: The targets with the scores that were chosen.
         supervised: The targets with the score that is learned from all scores, which competes with it.
         scores: The AUC of every score, by name; `supervised` and `clustered` are made of all of them.
@@ -47,6 +48,7 @@ class AttackResult:
     """
 
     score: tuple[str, ...]
+    single_score: str
     chosen: Targets
     supervised: Targets
     scores: dict[str, Figure]
@@ -143,6 +145,7 @@ def score_attack(
     blind = probe.x.flatten(1).mean(dim=1).double().numpy()[reached]
     return AttackResult(
         score=choice.names,
+        single_score=choice.single,
         chosen=chosen,
         supervised=Targets(learned["supervised"], members, folds, classes),
         scores={

@@ -55,7 +55,7 @@ ARMS = '[arms.noisy]\n[arms.bare]\nprivacy = { trust = "none" }\n'
 # Figures of attacks and models, and the counts that they were made of.
 MEASURED = (
     r"attacks\[\d+\]\.(observed|rounds_refused|targets_lost|members|nonmembers|fitted|auc|advantage"
-    r"|balanced_accuracy|tpr_at_fpr|points|per_class|thresholds|roc|score|scores|histograms"
+    r"|balanced_accuracy|tpr_at_fpr|points|per_class|thresholds|roc|score|single_score|scores|histograms"
     r"|supervised|story|blind|model_accuracy|seconds|empirical_epsilon|epsilon_lower_bound)\b.*"
     r"|arms\[\d+\]\.(accuracy|accuracies|rounds_played|strongest)\b.*"
 )
@@ -102,6 +102,10 @@ COUNTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "none": (lambda d: d["attacks"][0].update(points={}), "points: has no balanced"),
     "learned": (lambda d: d["attacks"][0]["supervised"].pop("points"), "supervised.points: are missing"),
     "score": (lambda d: d["attacks"][0]["score"].pop(), "score: has 4 entries, its scenario implies 5"),
+    "single": (
+        lambda d: d["attacks"][0].update(single_score=[]),
+        "single_score: has 0 entries, its scenario implies 1",
+    ),
     "trials": (
         lambda d: d["attacks"][0]["empirical_epsilon"]["guesses"].update(trials=21),
         "guesses.trials: has 21, its scenario and its plans imply at most 20",

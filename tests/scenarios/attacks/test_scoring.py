@@ -197,6 +197,7 @@ def test_results_are_stored_and_read_bit_for_bit(game) -> None:
             assert measure(same) == measure(targets)
         for field in (
             "score",
+            "single_score",
             "scores",
             "blind",
             "guesses",
