@@ -1,7 +1,8 @@
 """Combined scores: selected or learned from known memberships, anew for the targets of each direction.
 
 What is fitted on known targets flatters itself there. `cross_fitted` therefore scores each known target by a
-model that did not see it, so that thresholds fitted on those scores hold for the measured targets too.
+model that was not fitted to its fold, so that thresholds fitted on those scores hold for the measured targets
+too; of features that were fitted themselves nearly so.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ class Chosen:
 
     Args:
         names: The chosen score of each fold.
+        single: That of the single direction.
         scores: By what each direction chose, shape (directions, targets).
     """
 
     names: tuple[str, ...]
+    single: str
     scores: Scores
 
 
@@ -64,7 +67,7 @@ def choose_score(candidates: Mapping[str, Scores], members: Flags, folds: Number
         scores = candidates[name]
         names.append(name)
         rows.append(scores if scores.ndim == 1 else scores[direction])
-    return Chosen(tuple(names[:FOLDS]), np.stack(rows))
+    return Chosen(tuple(names[:FOLDS]), names[FOLDS], np.stack(rows))
 
 
 def _first_as_good(areas: Mapping[str, Figure]) -> str:

@@ -1,4 +1,4 @@
-"""Scores learned from known memberships: no target is scored by a model that saw its own fold."""
+"""Scores learned from known memberships: no target is scored by a model that was fitted to its fold."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ def cross_fitted(fit: Fit, members: Flags, folds: Numbers) -> Scores:
         for each direction, which measures some folds and knows the others:
             its measured targets are scored by a model of all known folds;
             those of a known fold by a model of the other known folds.
+
+    A measured target has thus helped with nothing that scores it. A known target may have, if features were
+    themselves fitted by folds (stacking): the other known folds, to which its model is fitted, have features
+    by models that saw its fold. What is fitted to scores of known targets may then be slightly too confident,
+    which flatters no measured figure.
 
     Where these have no members, or no non-members, nothing can be learned, and the score is 0.
 

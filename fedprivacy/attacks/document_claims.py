@@ -28,7 +28,8 @@ GAME = (
     "by scores, thresholds and models that were chosen and fitted on the others. What is held against a "
     "bound, and an empirical epsilon, needs counts that do not depend on each other: it fits on the first "
     "folds and counts on the last. An empirical epsilon is of the targets alone that were drawn blind to "
-    "membership, whose coins are still fair; it holds at its confidence for each attack by itself."
+    "membership, whose coins are still fair: on these alone it counts, and chooses one of the scores that "
+    "are not fitted to memberships. It holds at its confidence for each attack by itself."
 )
 BRANCHES = (
     "Each attack goes on from where training ended, with noise of its own, and spends rounds: what clients "
@@ -228,9 +229,8 @@ def verdict_of(
     cases: list[Case | TrialCase] = []
     for attack in attacks:
         points = _points(attack["points"])
-        if "points" in attack.get("supervised", {}):
-            learned = _points(attack["supervised"]["points"])
-            points.update({f"{at}, supervised": counts for at, counts in learned.items()})
+        learned = _points((attack.get("supervised") or {}).get("points") or {})
+        points.update({f"{at}, supervised": counts for at, counts in learned.items()})
         bound = bound_of_ledger(ledgers[attack["ledger"]], attack["seat"])
         cases.append(Case(_labelled(attack, variants), bound, points))
     for attack in trials:

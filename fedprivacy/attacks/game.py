@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.attacks.targets import draw_folds
+from fedprivacy.attacks.targets import check_folds, draw_folds
 from fedprivacy.errors import InputError
 from fedprivacy.population.clients import Population
 from fedprivacy.population.partition import Partition
@@ -62,7 +62,8 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
         seed: The seed of the run.
 
     Raises:
-        InputError: the client does not exist, or the pool is too small for the targets.
+        InputError: the client does not exist, the pool is too small for the targets, or folds lack members or
+            non-members to fit on or to measure.
     """
     partition = people.partition
     if not 0 <= victim < partition.clients:
@@ -94,13 +95,16 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
     # Shuffled, since the order of the parts would reveal memberships.
     targets = stream.permutation(np.concatenate([blind, *added]))
     folds = draw_folds(len(targets), stream)
+    truth = np.isin(targets, joined)
+    # Never drawn anew: folds that depend on memberships are not blind to them.
+    check_folds(truth, folds, len(targets))
     duplicates = int((~single).sum())
     dealt = _dealt(partition, victim, joined, left)
     return Game(
         replace(people, partition=dealt, judged=np.sort(targets)),
         victim,
         targets,
-        np.isin(targets, joined),
+        truth,
         folds,
         np.isin(targets, blind),
         duplicates,

@@ -63,7 +63,7 @@ def guess(scores: Scores, members: Flags, each: int) -> Guesses:
     if not 1 <= each <= count // 2:
         raise InputError(f"guesses = {each}: must lie between 1 and {count // 2}, half of the targets.")
     ordered = np.sort(scores)
-    most = scores > ordered[-each - 1] if each < count else np.ones(count, dtype=bool)
+    most = scores > ordered[-each - 1]
     least = scores < ordered[each]
     return Guesses(count, 2 * each, int(members[most].sum() + (~members[least]).sum()))
 
@@ -156,8 +156,13 @@ def guesses_of(targets: Targets, delta: float) -> Guesses:
     the measured targets are still fair and independent given those of the known ones: the number of guesses,
     and a score that was chosen or learned, may use the latter.
 
+    *All targets must be fair*, those for fitting too. A game that adds targets until it has the wanted
+    numbers of members and non-members adds as many members as the fair ones lack: from known added targets
+    follows how many measured coins are members, so that these are no longer fair given what was fitted.
+
     Args:
-        targets: Scores of one run, folds drawn blind to membership (`draw_folds`).
+        targets: Fair ones of one run, folds drawn blind to membership (`draw_folds`), with a score that was
+            fixed, or chosen or learned on fair ones alone.
         delta: The delta of the claim, in [0, 1).
 
     Raises:

@@ -52,9 +52,19 @@ def draw_folds(count: int, stream: np.random.Generator) -> Numbers:
     """The fold of each of `count` targets, from 0, shape (count,); folds differ by one target at most.
 
     Drawn blind to membership. If each fold had the same number of members, known folds would reveal that
-    of the others, whose coins would no longer be fair; the empirical epsilon requires fair coins.
+    of the others, whose coins would no longer be fair; the empirical epsilon requires fair coins. So do known
+    targets that were added to reach a number of members: it fits and counts on fair targets alone.
     """
     return stream.permutation(count) % FOLDS
+
+
+def measured_count(count: int) -> int:
+    """How many of `count` targets the single direction measures.
+
+    >>> measured_count(50), measured_count(8)
+    (30, 4)
+    """
+    return sum(len(range(fold, count, FOLDS)) for fold in range(KNOWN_FOLDS, FOLDS))
 
 
 def measured_by_direction(folds: Numbers) -> list[Flags]:
@@ -73,8 +83,8 @@ class Direction:
     Args:
         members: The measured members, shape (members,).
         nonmembers: The measured non-members, shape (nonmembers,).
-        known_members: The known members, by the same score; if it was learned, by models that did not see
-            them, shape (known members,).
+        known_members: The known members, by the same score; if it was learned, by models that were not
+            fitted to their fold, shape (known members,); see `cross_fitted` for models of fitted features.
         known_nonmembers: Likewise the known non-members, shape (known non-members,).
     """
 

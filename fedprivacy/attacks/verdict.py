@@ -187,7 +187,7 @@ def verdict(cases: Sequence[Case | TrialCase], error: float = ERROR) -> Verdict:
         error: The probability of a false alarm, above 0 and at most 0.5.
 
     Raises:
-        InputError: the error is out of range.
+        InputError: the error is out of range, or a count is larger than the number of targets.
     """
     if not 0 < error <= _LARGEST_ERROR:
         raise InputError(f"error = {error}: must be above 0 and at most {_LARGEST_ERROR}; 0.05 is usual.")
@@ -217,6 +217,7 @@ def _refuted_in_trials(case: TrialCase, error: float) -> Iterator[Refutation]:
 
     Two ends at `error` each are allowed for: one of the rate, and one of what a measured bound follows from.
     """
+    _check_count(case.name, case.successes, case.trials)
     allowed = case.allowed if case.allowed_at is None else case.allowed_at(error)
     least = proportion_low(case.successes, case.trials, 2 * error if case.allowed_at is None else error)
     if allowed is not None and least > allowed:
@@ -236,6 +237,9 @@ def _refuted(case: Case, error: float) -> Iterator[Refutation]:
     curve = case.bound.curve
     assert curve is not None
     for at, runs in case.points.items():
+        for run in runs:
+            _check_count(case.name, run.hits, run.members)
+            _check_count(case.name, run.alarms, run.nonmembers)
         members, others = sum(run.members for run in runs), sum(run.nonmembers for run in runs)
         hits, alarms = sum(run.hits for run in runs), sum(run.alarms for run in runs)
         tpr = proportion_low(hits, members, error) if hits > 1 else 0.0
@@ -245,6 +249,12 @@ def _refuted(case: Case, error: float) -> Iterator[Refutation]:
         allowed = float(curve.tpr(fpr))
         if tpr > allowed:
             yield Refutation(case.name, at, tpr, fpr, allowed)
+
+
+def _check_count(name: str, count: int, total: int) -> None:
+    """Refuses counts that have no rate: NaN is above no bound, so that the verdict would be that it holds."""
+    if not 0 <= count <= total or total == 0:
+        raise InputError(f"{name}: counts {count} of {total} targets: the count must lie between 0 and all.")
 
 
 def _percent(rate: float) -> str:

@@ -148,6 +148,12 @@ class Point(Fields):
     alarms: Annotated[int, Field(ge=0, le=10**9)]
     nonmembers: Annotated[int, Field(ge=1, le=10**9)]
 
+    @model_validator(mode="after")
+    def _of_them(self) -> Point:
+        if self.hits > self.members or self.alarms > self.nonmembers:
+            raise ValueError("has more hits than members, or more alarms than nonmembers")
+        return self
+
 
 Points = Annotated[
     dict[str, Annotated[list[Point], Field(min_length=1, max_length=10_000)]], Field(max_length=100)
@@ -182,16 +188,16 @@ class ArmAccuracy(Part):
 class Contender(Part):
     """An attack, by its chosen scores or learned from all of them, and in how many folds it was strongest."""
 
-    name: str
-    seat: str
-    supervised: bool = False
-    folds: Count = 0
+    name: Annotated[str, CHECKED]
+    seat: Annotated[str, CHECKED]
+    supervised: Annotated[bool, CHECKED] = False
+    folds: Annotated[Count, Checked(Count)] = 0
 
 
 class Strongest(Part):
     """The figures of the strongest attack at a seat, which is chosen for each fold on the others."""
 
-    attacks: tuple[Contender, ...] = Field(min_length=1)
+    attacks: Annotated[tuple[Contender, ...], CHECKED] = Field(min_length=1)
     auc: Measure
     balanced_accuracy: Measure | None = None
     advantage: Measure | None = None
@@ -233,7 +239,7 @@ class ArmResult(Part):
     seeds: Annotated[Count, Checked(Repeated)] = 1
     accuracy: ArmAccuracy = ArmAccuracy()
     accuracies: Raw = None
-    strongest: dict[str, Strongest] = Field(default_factory=dict)
+    strongest: Annotated[dict[str, Strongest], IF_THERE] = Field(default_factory=dict)
 
     @property
     def level(self) -> Level:
@@ -261,7 +267,8 @@ class Supervised(Part):
 class Attack(Part):
     """One attack: its seat, its actions, and its results.
 
-    The same name occurs once for each level of privacy of the attacked runs.
+    The same name occurs once for each level of privacy of the attacked runs. `score` has the chosen score of
+    each fold of each run, and `single_score` that of each run whose counts are `points`.
     """
 
     observed: Observed | None = None
@@ -296,7 +303,8 @@ class Attack(Part):
     targets_per_round: int | None = None
     rounds: int | None = None
     guarantee: Annotated[Guarantee | None, Checked(dict[str, Any])] = None
-    score: tuple[str, ...] = ()
+    score: Annotated[tuple[str, ...], CHECKED] = ()
+    single_score: Annotated[tuple[str, ...], CHECKED] = ()
     supervised: Annotated[Supervised | None, IF_THERE] = None
     scores: dict[str, Measure] = Field(default_factory=dict)
     histograms: tuple[Histogram, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.attacks.bounds import RATES
 from fedprivacy.attacks.document_claims import (
     arm_claims,
     attack_claims,
@@ -17,9 +18,12 @@ from fedprivacy.attacks.document_claims import (
     verdict_of,
 )
 from fedprivacy.attacks.intervals import Figure
+from fedprivacy.attacks.metrics import BALANCED
 from fedprivacy.attacks.one_run_epsilon import Guesses
+from fedprivacy.attacks.targets import FOLDS, measured_count
 from fedprivacy.attacks.trial_registry import trial_kind
 from fedprivacy.attacks.trials import Without, success_rate
+from fedprivacy.documents.attack import SEES_LESS
 from fedprivacy.documents.trial import Unattacked
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.guarantees.ledger import Ledger
@@ -116,20 +120,79 @@ def _checked_attacks(
     for number, (attack, (at, name)) in enumerate(zip(document["attacks"], named, strict=True)):
         key, variant = f"attacks[{number}]", variants[at]
         implied = attack_claims(variant, name, at, plans[at], ledgers[at])
-        implied["seeds"] = scenario.game.repeats
+        repeats = implied["seeds"] = scenario.game.repeats
         guesses, delta = attack["empirical_epsilon"].get("guesses"), variant.privacy.delta or 0.0
         if guesses is not None:
             with placed(where, f"{key}.empirical_epsilon.guesses", AGAIN):
                 implied |= proved(Guesses(**guesses), delta)
+            _check_trials(guesses["trials"], variant, repeats, f"{key}.empirical_epsilon.guesses", where)
         else:
             why = {"reason": attack["empirical_epsilon"].get("reason")}
             implied |= {"epsilon_lower_bound": None, "empirical_epsilon": why}
         refuse_parts(attack, implied, where, SOURCE, AGAIN, key)
-        repeats = scenario.game.repeats
-        for score, runs in attack["points"].items():
-            refuse_length(len(runs), repeats, f"{key}.points.{score}", where, "its scenario implies", AGAIN)
+        refuse_length(
+            len(attack["score"]), FOLDS * repeats, f"{key}.score", where, "its scenario implies", AGAIN
+        )
+        refuse_length(
+            len(attack["single_score"]), repeats, f"{key}.single_score", where, "its scenario implies", AGAIN
+        )
+        _check_points(attack, variant, repeats, key, where)
         attacks.append({**attack, **implied})
     return attacks
+
+
+def _check_trials(trials: int, variant: AttackScenario, repeats: int, key: str, where: str) -> None:
+    """Refuses more coins than fair targets: of each run as many are drawn as the rarer kind counts."""
+    most = repeats * min(variant.game.members, variant.game.nonmembers)
+    if trials > most:
+        raise refusal(where, f"{key}.trials", f"has {trials:,}, {SOURCE} at most {most:,}", AGAIN)
+
+
+def _check_points(
+    attack: Mapping[str, Any], variant: AttackScenario, repeats: int, key: str, where: str
+) -> None:
+    """Refuses operating points, with which the verdict is made, that no attack of this scenario has."""
+    learned = (attack.get("supervised") or {}).get("points")
+    if (learned is not None) != bool(variant.arm):
+        what = "are of a game without arms" if learned is not None else "are missing"
+        raise refusal(where, f"{key}.supervised.points", what, AGAIN)
+    most = measured_count(variant.game.members + variant.game.nonmembers)
+    targets = []
+    for place, points in (("points", attack["points"]), ("supervised.points", learned or {})):
+        if points and BALANCED not in points:
+            raise refusal(where, f"{key}.{place}", f"has no {BALANCED}", AGAIN)
+        for at, runs in points.items():
+            here = f"{key}.{place}.{at}"
+            if at not in (BALANCED, *(f"{rate:g}" for rate in RATES)):
+                raise refusal(where, here, "is no operating point", AGAIN)
+            refuse_length(len(runs), repeats, here, where, "its scenario implies", AGAIN)
+            counts = [(run["members"], run["nonmembers"]) for run in runs]
+            for members, nonmembers in counts:
+                game = variant.game
+                if members > game.members or nonmembers > game.nonmembers or members + nonmembers > most:
+                    raise refusal(where, here, f"counts more targets than {SOURCE}, {most:,} at most", AGAIN)
+            targets.append(counts)
+            if counts != targets[0]:
+                raise refusal(where, here, "counts other targets than another point", AGAIN)
+    if not attack["points"]:
+        raise refusal(where, f"{key}.points", f"has no {BALANCED}", AGAIN)
+
+
+def _check_strongest(arm: Mapping[str, Any], variant: AttackScenario, key: str, where: str) -> None:
+    """Refuses a strongest attack that is none of this scenario, or not that of as many folds as there are."""
+    for seat, best in (arm.get("strongest") or {}).items():
+        here = f"{key}.strongest.{seat}.attacks"
+        for contender in best["attacks"]:
+            attack = variant.membership_attacks.get(contender["name"])
+            if attack is None or attack.seat != contender["seat"]:
+                raise refusal(where, here, "names an attack that its scenario lacks", AGAIN)
+            if contender["seat"] not in SEES_LESS.get(seat, ()):
+                raise refusal(where, here, "names an attack that this seat cannot run", AGAIN)
+        names = {(contender["name"], contender["supervised"]) for contender in best["attacks"]}
+        refuse_length(len(best["attacks"]), len(names), here, where, "its names imply", AGAIN)
+        folds = sum(contender["folds"] for contender in best["attacks"])
+        if folds != FOLDS or not all(contender["folds"] for contender in best["attacks"]):
+            raise refusal(where, here, f"is of {folds} folds in place of {FOLDS}", AGAIN)
 
 
 def _named(
@@ -222,5 +285,6 @@ def _checked_arms(
         implied = arm_claims(variants[at], at, plans[at], ledgers[at], budget(variants[at], plans[at]))
         implied["seeds"] = scenario.game.repeats
         refuse_parts(arm, implied, where, SOURCE, AGAIN, f"arms[{number}]")
+        _check_strongest(arm, variants[at], f"arms[{number}]", where)
         arms.append({**arm, **implied})
     return arms

@@ -159,6 +159,7 @@ def _attack(
         targets_lost=sum(run.lost for run in runs),
         **claims,
         score=[name for run in runs for name in run.score],
+        single_score=[run.single_score for run in runs],
         supervised=_supervised(runs, arms=bool(variant.arm)),
         scores={key: _mean_of([run.scores[key] for run in runs]) for key in runs[0].scores},
         histograms=_histograms(runs),

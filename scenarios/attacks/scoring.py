@@ -17,7 +17,7 @@ from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.metrics import area
 from fedprivacy.attacks.one_run_epsilon import Guesses, guesses_of
 from fedprivacy.attacks.signals import Probe, Vector
-from fedprivacy.attacks.targets import Scores, Targets
+from fedprivacy.attacks.targets import Flags, Numbers, Scores, Targets
 from fedprivacy.attacks.transcript import TREND
 from fedprivacy.attacks.trials import Outcome
 from fedprivacy.errors import InputError
@@ -31,12 +31,13 @@ class AttackResult:
 
     Args:
         score: The name of the score that was chosen for each fold, on the other folds.
+        single_score: That which the single direction chose.
         chosen: The targets with the scores that were chosen.
         supervised: The targets with the score that is learned from all scores, which competes with it.
         scores: The AUC of every score, by name; `supervised` and `clustered` are made of all of them.
         blind: The AUC of a score that looks at the record alone: nothing but the game can help it.
-        guesses: How the score guesses the coins of targets that were drawn blind to membership; in words why
-            it cannot.
+        guesses: How a fixed score, chosen on such targets alone, guesses the coins of targets that were drawn
+            blind to membership; in words why it cannot.
         lost: The number of unreached targets: the victim refused, or the model could not be evaluated.
         story: Of an ascent, the losses of a typical member and non-member: `loss_story`.
         observed: Of a passive attack the rounds that it saw; 0 is the first after the warm-up.
@@ -47,6 +48,7 @@ class AttackResult:
     """
 
     score: tuple[str, ...]
+    single_score: str
     chosen: Targets
     supervised: Targets
     scores: dict[str, Figure]
@@ -143,13 +145,16 @@ def score_attack(
     blind = probe.x.flatten(1).mean(dim=1).double().numpy()[reached]
     return AttackResult(
         score=choice.names,
+        single_score=choice.single,
         chosen=chosen,
         supervised=Targets(learned["supervised"], members, folds, classes),
         scores={
             name: area(Targets(values, members, folds)) for name, values in {**scores, **learned}.items()
         },
         blind=area(Targets(blind, members, folds)),
-        guesses=_guesses(chosen, fair, delta),
+        guesses=_guesses(
+            {name: simple[name][fair] for name in simple if name in fixed}, members[fair], folds[fair], delta
+        ),
         lost=int((~reached).sum()),
         story=None if ascended is None else loss_story(probe, ascended, scores, members, reached),
         observed=observed,
@@ -160,9 +165,17 @@ def score_attack(
     )
 
 
-def _guesses(targets: Targets, fair: NDArray[np.bool_], delta: float) -> Guesses | str:
+def _guesses(scores: Mapping[str, Scores], members: Flags, folds: Numbers, delta: float) -> Guesses | str:
+    """The guesses on fair targets by a fixed score that is chosen on known fair targets alone.
+
+    Added targets are as many as members are missing among the fair ones: what is fitted on them may know how
+    many measured coins are members.
+    """
+    if not scores:
+        return "every score of this attack is fitted to memberships of targets whose coins are not all fair"
     try:
-        return guesses_of(targets[fair], delta)
+        chosen = choose_score(scores, members, folds).scores
+        return guesses_of(Targets(chosen, members, folds), delta)
     except InputError as error:
         return f"of the targets that were drawn blind to membership too few were reached: {error}"
 

@@ -141,7 +141,8 @@ def _terms(document: ReplayDocument) -> str:
     whose = "Shown is each seat's strongest attack at each level of privacy"
     if not document.several:
         whose = "Named is each seat's strongest attack"
-    best = f"{whose} by its AUC, which flatters it a little." if several else ""
+    flattered = "the largest of several, which flatters it a little; its interval is for one attack"
+    best = f"{whose} by its AUC, {flattered}." if several else ""
     area = "AUC is the share of pairs of a member and a non-member that are ranked right; guessing gives 0.5."
     intervals = "In brackets: 95 % intervals." if document.several else ""
     parts = (best, area, intervals, figures.covered(attacks), levels.terms(document))

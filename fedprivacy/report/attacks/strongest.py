@@ -14,9 +14,10 @@ CHOSEN = (
     "The strongest attack at a seat is chosen for each fold of the targets: the one with the largest AUC on "
     "the other folds, the mean over all runs; each attack competes twice, with the scores that were chosen "
     "for it there and supervised, with a logistic regression on all its scores. Its AUC is that of all "
-    "folds, none of which helped to choose for itself, so that no interval is flattered by taking the "
-    "largest of several; all folds are of the same runs. An observer that sees more can run the attacks of "
-    "one that sees less: a participant those of an outsider, the server all. Each interval holds by itself."
+    "folds, none of which helped to choose for itself, so that it is not flattered by taking the largest of "
+    "several; its interval is widened, since folds choose for each other. All folds are of the same runs. An "
+    "observer that sees more can run the attacks of one that sees less: a participant those of an outsider, "
+    "the server all. Each interval holds by itself."
 )
 
 WHO = {

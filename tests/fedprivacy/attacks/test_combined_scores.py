@@ -33,6 +33,9 @@ def test_each_fold_has_the_score_that_is_best_on_the_others() -> None:
     }
     chosen = choose_score(candidates, members, folds)
     assert chosen.names == ("wrong in 4",) * 5
+    first = {"late": np.where(folds >= 2, right, 0.0), "early": np.where(folds < 2, right, 0.0)}
+    both = choose_score(first, members, folds)
+    assert (both.names, both.single) == (("late",) * 5, "early")  # the single direction knows two folds
     rows = {**candidates, "right": right}
     assert choose_score(rows, members, folds).names == ("right",) * 4 + ("wrong in 4",)
     # what a fold has decides nothing for itself

@@ -131,14 +131,20 @@ def test_a_game_that_cannot_be_drawn_is_refused(victim, members, nonmembers, mes
         draw_game(people_of(), victim, members, nonmembers, 1)
 
 
+@pytest.mark.parametrize(("members", "nonmembers"), [(1, 60), (60, 1)])
+def test_a_game_without_both_kinds_to_fit_on_and_to_measure_is_refused_at_once(members, nonmembers) -> None:
+    with pytest.raises(InputError, match=r"members: there are no .* to fit on or to measure.*more targets"):
+        draw(3, members=members, nonmembers=nonmembers)
+
+
 def test_the_coins_of_targets_that_were_drawn_blind_are_fair() -> None:
     """Over 600 seeds, however few of all targets are members; false-alarm rate 1e-3."""
-    games = [draw(seed, members=10, nonmembers=70) for seed in range(600)]
+    games = [draw(seed, members=20, nonmembers=70) for seed in range(600)]
     for game in games:
-        assert game.fair.sum() == 10
-        assert (game.members.sum(), (~game.members).sum()) == (10, 70)
+        assert game.fair.sum() == 20
+        assert (game.members.sum(), (~game.members).sum()) == (20, 70)
     coins = np.concatenate([game.members[game.fair] for game in games])
     assert binomtest(int(coins.sum()), len(coins), 0.5).pvalue > 1e-3
     # How many members there are among them says that they were not chosen to be equally many.
     each = np.array([game.members[game.fair].sum() for game in games])
-    assert 10 / 4 * 0.8 < each.var() < 10 / 4 * 1.2
+    assert 20 / 4 * 0.8 < each.var() < 20 / 4 * 1.2

@@ -21,7 +21,7 @@ from fedprivacy.attacks.metrics import measure, points_of
 from fedprivacy.attacks.roc import Counts, Roc
 from fedprivacy.attacks.targets import KNOWN_FOLDS, Targets, draw_folds
 from fedprivacy.attacks.tradeoff import GaussianCurve
-from fedprivacy.attacks.verdict import ERROR, Case, Verdict, verdict
+from fedprivacy.attacks.verdict import ERROR, Case, TrialCase, Verdict, verdict
 from fedprivacy.errors import InputError
 
 FALSE_ALARM = 1e-6
@@ -243,3 +243,14 @@ def test_the_words_and_the_document_of_a_refutation() -> None:
 def test_an_error_that_is_no_small_probability_is_refused(error: float) -> None:
     with pytest.raises(InputError, match="error = "):
         verdict([], error)
+
+
+@pytest.mark.parametrize(
+    "counts", [Counts(70, 60, 2, 60), Counts(2, 60, 61, 60), Counts(-1, 60, 0, 60), Counts(0, 0, 0, 60)]
+)
+def test_counts_without_a_rate_get_no_verdict(counts: Counts) -> None:
+    """Their exact ends are NaN, which is above no bound."""
+    with pytest.raises(InputError, match=r"greedy: counts .* must lie between 0 and all"):
+        verdict([Case("greedy", bounded(1.0), {"balanced": [counts]})])
+    with pytest.raises(InputError, match="greedy: counts 7 of 6 targets"):
+        verdict([TrialCase("greedy", 7, 6, 0.5)])

@@ -73,6 +73,8 @@ def test_the_sentence_names_the_strongest_attack_of_each_seat_and_what_is_guaran
         assert f"{best['name']}, distinguishes members from non-members with AUC {auc['value']:.3f}" in said
         assert f"(95 % interval {ends})" in said
     assert said.count("there is no guarantee against it") == 2
+    several = finding.of(read(document)).terms
+    assert "the largest of several, which flatters it a little; its interval is for one attack" in several
     assert "too few targets to tell how many members it finds at 1 % FPR" in said
 
 

@@ -128,6 +128,18 @@ def test_coins_are_guessed_for_targets_that_were_drawn_blind_alone(game) -> None
     assert expected != guesses_of(judged, 0.0)
 
 
+def test_added_targets_help_with_no_guess(game) -> None:
+    """They would reveal how many of the fair ones are members: neither they nor fitted scores matter."""
+    clean = result_of(features_of(game), game).guesses
+    wrong = replace(game, members=game.members ^ ~game.fair)
+    features = features_of(game)
+    features["cosine"] = np.where(game.fair, features["cosine"], 9.0 * wrong.members)
+    features = {"fitted": np.tile(9.0 * wrong.members, (FOLDS + 1, 1)), **features}
+    assert result_of(features, wrong).guesses == clean
+    alone = result_of({"fitted": features["fitted"]}, game)
+    assert "fitted to memberships" in str(alone.guesses)
+
+
 def test_scores_by_direction_are_taken_as_they_are_and_clustered_with_none(game) -> None:
     """What networks learned from memberships is no score that knows none."""
     stream = np.random.default_rng(6)
@@ -185,6 +197,7 @@ def test_results_are_stored_and_read_bit_for_bit(game) -> None:
             assert measure(same) == measure(targets)
         for field in (
             "score",
+            "single_score",
             "scores",
             "blind",
             "guesses",
