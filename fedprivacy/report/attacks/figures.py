@@ -124,6 +124,11 @@ def seat(name: str) -> str:
     return SEATS.get(name, name)
 
 
+def kind(attack: Attack) -> str:
+    """The kind of an attack, in words; that by trap units is one of its own."""
+    return TRAPS if attack.trap_units else KINDS.get(attack.attack, attack.attack)
+
+
 def described(attack: Attack) -> str:
     """The description of an attack, in a few words.
 
@@ -131,7 +136,7 @@ def described(attack: Attack) -> str:
     >>> described(Attack(attack="active-gradient-ascent", seat="server", targets_per_round=1, auc=auc))
     'gradient ascent, 1 target a round'
     """
-    parts = [TRAPS if attack.trap_units else KINDS.get(attack.attack, attack.attack)]
+    parts = [kind(attack)]
     if attack.isolating:
         parts.insert(0, "isolating")
     if attack.raw:
