@@ -151,7 +151,8 @@ class Climber(Listener):
     """A malicious server: it sends weights with a raised loss on some targets (Nasr et al. 2019).
 
     The honest code sums the differences from each client's own start, so the ascent does not enter the global
-    model.
+    model. The client's answer to it does: its corrections of the targets, and with trap units its steps on
+    the weights into and out of them, which are steps of other units in the global model.
 
     Args:
         probe: Evaluates the model on all targets.
@@ -294,8 +295,12 @@ class Isolator:
                 return None
             update = torch.from_numpy((self.scale * answer.updates).astype(np.float32))
             # The isolated model continues from the victim's own update, so its fit to the victim's members
-            # grows. Trap units do not enter it.
-            self.weights = (self.weights if isinstance(ascent, TrapUnits) else sent) + update
+            # grows. Neither trap units nor the answers to them enter it.
+            start, step = sent, update
+            if isinstance(ascent, TrapUnits) and aim is not None:
+                start, step = self.weights, update.clone()
+                step[ascent.planted(len(aim.y))] = 0.0
+            self.weights = start + step
             return Sight(sent, update, torch.empty(0, len(sent)))
         return None
 

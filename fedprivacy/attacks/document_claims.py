@@ -95,6 +95,7 @@ def attack_claims(
         "isolating": attack.isolating,
         **_of_sum(attack, plan, variant.federation.dropout),
         "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
+        **_of_ascent(attack),
         "bound": bound_of_ledger(ledger, attack.seat).to_json(),
     }
 
@@ -162,6 +163,14 @@ def _of_sum(attack: Attack, plan: Plan, dropout: float) -> dict[str, int]:
     if isinstance(plan.sampler, PoissonSampling):
         drawn = 1 + plan.sampler.rate * (plan.population - 1)
     return {"clients_in_sum": max(1, round(drawn * (1 - dropout)))}
+
+
+def _of_ascent(attack: Attack) -> dict[str, Any]:
+    """The way in which an attack raises losses, where it is not by gradient steps for the victim alone."""
+    if not isinstance(attack, Ascent):
+        return {}
+    ways = {"trap_units": attack.trap_units, "raw": attack.raw, "everybody": attack.everybody}
+    return {key: value for key, value in ways.items() if value}
 
 
 def proved(guesses: Guesses, delta: float) -> dict[str, Any]:

@@ -301,6 +301,9 @@ class Attack(Part):
     epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
     ledger: Annotated[Raw, Checked(Index)] = None
     targets_per_round: int | None = None
+    trap_units: Annotated[Count | None, IF_THERE] = None
+    raw: Annotated[bool, IF_THERE] = False
+    everybody: Annotated[bool, IF_THERE] = False
     rounds: int | None = None
     guarantee: Annotated[Guarantee | None, Checked(dict[str, Any])] = None
     score: Annotated[tuple[str, ...], CHECKED] = ()

@@ -156,7 +156,8 @@ def test_an_isolator_may_ascend_before_it_asks(make_scenario, trial) -> None:
 
 
 def test_an_isolated_stream_has_no_trap_units(make_scenario, trial) -> None:
-    asked = make_scenario(ALONE, "privacy.trust=none", "model={name='mlp', hidden=[8]}")
+    """Nor do the victim's steps on them, which are no steps of the units that they replace."""
+    asked = make_scenario(ALONE, "privacy.trust=none", "model={name='mlp', hidden=[8], activation='tanh'}")
     played = trial(asked, wrap=lambda grid: Interposed(grid, Wire()))
     isolator, aim = isolator_of(played), probe_of(played).at(np.array([1]))
     references, _ = played.people.held_out("test")
@@ -164,7 +165,12 @@ def test_an_isolated_stream_has_no_trap_units(make_scenario, trial) -> None:
     start = isolator.weights.clone()
     sight = isolator.ask(0, aim, traps)
     assert torch.equal(sight.sent, traps.climb(aim, start))
-    assert torch.equal(isolator.weights, start + sight.update)
+    planted = traps.planted(1)
+    rest = np.setdiff1d(np.arange(len(start)), planted)
+    assert (sight.update[planted] != 0).any()
+    assert torch.equal(isolator.weights[planted], start[planted])
+    assert torch.equal(isolator.weights[rest], (start + sight.update)[rest])
+    assert (sight.update[rest] != 0).any()
 
 
 def test_a_spent_victim_refuses_every_adversary(make_scenario, trial) -> None:

@@ -20,6 +20,7 @@ KINDS = {
     "poisoning": "poisoning",
     "reconstruction": "reconstruction",
 }
+TRAPS = "trap units"  # in place of gradient steps
 SEATS = {"server": "the server", "participant": "a participant", "outsider": "an outsider"}
 COVERED = {
     "targets": "which targets were drawn",
@@ -123,6 +124,11 @@ def seat(name: str) -> str:
     return SEATS.get(name, name)
 
 
+def kind(attack: Attack) -> str:
+    """The kind of an attack, in words; that by trap units is one of its own."""
+    return TRAPS if attack.trap_units else KINDS.get(attack.attack, attack.attack)
+
+
 def described(attack: Attack) -> str:
     """The description of an attack, in a few words.
 
@@ -130,9 +136,13 @@ def described(attack: Attack) -> str:
     >>> described(Attack(attack="active-gradient-ascent", seat="server", targets_per_round=1, auc=auc))
     'gradient ascent, 1 target a round'
     """
-    parts = [KINDS.get(attack.attack, attack.attack)]
+    parts = [kind(attack)]
     if attack.isolating:
         parts.insert(0, "isolating")
+    if attack.raw:
+        parts.append("one raw step")
+    if attack.everybody:
+        parts.append("sent to all clients")
     if attack.clients_in_sum is not None:
         parts.append(f"sees a sum of {words.counted(attack.clients_in_sum, 'client')}")
     if attack.targets_per_round is not None:

@@ -114,7 +114,7 @@ def _panel(attacks: Sequence[Attack], name: str) -> Lines:
         price_chart.area_axis("AUC of the attack (lower is better)", low),
         (*bounds, *series),
         (Reference(figures.GUESSING),),
-        title=f"Attack {name}: {figures.KINDS.get(_first(attacks, name).attack, '')}",
+        title=f"Attack {name}: {figures.kind(_first(attacks, name))}",
         legend=True,
     )
 

@@ -99,6 +99,12 @@ ATTACK_RULES: tuple[Entry[AttackValues], ...] = (
         "Remove one of them.",
     ),
     Rule(
+        "trap_units",
+        lambda v: v["trap_units"] is not None and v["trap_units"] % 2 == 1,
+        "come in pairs",
+        "Set an even number, such as 4.",
+    ),
+    Rule(
         "steepness",
         lambda v: v["steepness"] is not None and v["trap_units"] is None,
         "has no effect without trap_units",
@@ -109,7 +115,13 @@ ATTACK_RULES: tuple[Entry[AttackValues], ...] = (
             "trap_units",
             lambda v: v["trap_units"] is not None and v.last_hidden == 0,
             lambda v: f'needs a hidden layer, and model.name = "{v.around["model.name"]}" has none here',
-            'Remove it, or set model.name = "mlp".',
+            'Remove it, or set model.name = "mlp" and model.activation = "tanh".',
+        ),
+        Rule(
+            "trap_units",
+            lambda v: v["trap_units"] is not None and v.around["model.activation"] == "relu",
+            "a ReLU is not saturated behind a target, so it would raise the loss on other records",
+            'Set model.activation = "tanh", or remove it.',
         ),
         Rule(
             "trap_units",

@@ -132,8 +132,8 @@ class Ascent(_Attack):
         None,
         ge=1,
         le=1000,
-        description="Instead of steps, how many units of the last hidden layer react to each target alone "
-        "and raise its loss to the level, such as 4.",
+        description="Instead of steps, how many units of the last hidden layer, in pairs, react to each "
+        "target alone and raise its loss to the level, such as 4; not with ReLU.",
         examples=[4],
     )
     steepness: float | None = Field(

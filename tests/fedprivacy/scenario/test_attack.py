@@ -309,33 +309,50 @@ ONE_MISTAKE = {
         [('seat = "server"', "trap_units = 2")],
         [
             'my.toml:27: attacks.climb.trap_units = 2: needs a hidden layer, and model.name = "logistic" has none '
-            'here. Remove it, or set model.name = "mlp".'
+            'here. Remove it, or set model.name = "mlp" and model.activation = "tanh".'
         ],
     ),
     "more trap units than the layer has": (
         [
-            ('name = "logistic"', 'name = "mlp"\nhidden = [30, 20]'),
-            ('seat = "server"', "trap_units = 3\ntargets_per_round = 7"),
+            ('name = "logistic"', 'name = "mlp"\nactivation = "tanh"\nhidden = [30, 20]'),
+            ('seat = "server"', "trap_units = 4\ntargets_per_round = 7"),
         ],
         [
-            "my.toml:28: attacks.climb.trap_units = 3: 7 targets a round need 21 units, and the last hidden "
+            "my.toml:29: attacks.climb.trap_units = 4: 7 targets a round need 28 units, and the last hidden "
             "layer has 20. Set targets_per_round or trap_units lower, or a larger model.hidden."
+        ],
+    ),
+    "trap units that are not pairs": (
+        [
+            ('name = "logistic"', 'name = "mlp"\nactivation = "tanh"'),
+            ('seat = "server"', "trap_units = 3"),
+        ],
+        ["my.toml:28: attacks.climb.trap_units = 3: come in pairs. Set an even number, such as 4."],
+    ),
+    "trap units of ReLU": (
+        [
+            ('name = "logistic"', 'name = "mlp"'),
+            ('seat = "server"', "trap_units = 4"),
+        ],
+        [
+            "my.toml:27: attacks.climb.trap_units = 4: a ReLU is not saturated behind a target, so it would raise "
+            'the loss on other records. Set model.activation = "tanh", or remove it.'
         ],
     ),
     "trap units in raw steps": (
         [
-            ('name = "logistic"', 'name = "mlp"'),
-            ('seat = "server"', "trap_units = 3\nraw = true"),
+            ('name = "logistic"', 'name = "mlp"\nactivation = "tanh"'),
+            ('seat = "server"', "trap_units = 4\nraw = true"),
         ],
-        ["my.toml:27: attacks.climb.trap_units = 3: has no effect with raw = true. Remove one of them."],
+        ["my.toml:28: attacks.climb.trap_units = 4: has no effect with raw = true. Remove one of them."],
     ),
     "trap units of a participant": (
         [
-            ('name = "logistic"', 'name = "mlp"'),
-            ('seat = "server"', 'seat = "participant"\ntrap_units = 3'),
+            ('name = "logistic"', 'name = "mlp"\nactivation = "tanh"'),
+            ('seat = "server"', 'seat = "participant"\ntrap_units = 4'),
         ],
         [
-            "my.toml:28: attacks.climb.trap_units: only the server sends a model as it is: others are averaged. "
+            "my.toml:29: attacks.climb.trap_units: only the server sends a model as it is: others are averaged. "
             'Remove it, or set seat = "server".'
         ],
     ),

@@ -16,15 +16,18 @@ from scipy.stats import mannwhitneyu
 
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.combined_scores import clustered, supervised
+from fedprivacy.attacks.document_claims import attack_claims
 from fedprivacy.attacks.roc import auc
 from fedprivacy.attacks.signals import Probe
 from fedprivacy.attacks.targets import KNOWN_FOLDS
 from fedprivacy.attacks.transcript import Judgement
+from fedprivacy.documents.attack import Attack, Measure
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.messages.protocol import parts_of
 from fedprivacy.population.partition import Partition
+from fedprivacy.report.attacks.figures import described
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch, branches_of
 from fedprivacy.scenario.loading import loads
@@ -473,3 +476,19 @@ def test_the_warm_up_sends_clients_together_and_trains_the_same_model(
     assert sent.count(3) == setup.scenario.warm_up  # one message for each client
     # Equal but for the order in which the server adds up.
     np.testing.assert_allclose(together["weights"], alone["weights"], rtol=1e-12, atol=1e-12)
+
+
+def test_the_claims_of_an_attack_name_the_way_in_which_it_raises_losses() -> None:
+    raising = scenario("attacks.ascent.everybody=true", "attacks.isolating-ascent.raw=true")
+    plan = GameSetup(raising).fleet.plan
+    ledger = Ledger(plan).in_advance().to_json()
+    claims = {name: attack_claims(raising, name, 0, plan, ledger) for name in raising.attacks}
+    assert claims["traps"]["trap_units"] == 2
+    assert claims["ascent"]["everybody"] is claims["isolating-ascent"]["raw"] is True
+    shown = {
+        name: described(Attack(**claim, auc=Measure(value=0.9, low=0.8, high=1.0)))
+        for name, claim in claims.items()
+    }
+    assert shown["isolating-traps"] == "isolating, trap units, 10 targets a round"
+    of_server = [shown[name] for name in raising.attacks if claims[name]["seat"] == "server"]
+    assert len(set(of_server)) == len(of_server) == 6
