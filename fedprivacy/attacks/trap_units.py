@@ -88,8 +88,8 @@ class TrapUnits:
         steepness: The input of a unit on the references' mean is minus this.
 
     Raises:
-        InputError: the module has no such layers, or frozen parameters, the number of units is odd, or there are
-            fewer than two references.
+        InputError: the module has no such layers, or frozen parameters, the number of units is odd, or
+            there are fewer than two references.
     """
 
     def __init__(
