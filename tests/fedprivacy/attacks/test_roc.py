@@ -150,7 +150,7 @@ def learned(stream: np.random.Generator, gap: float, members: np.ndarray, folds:
 
 
 @pytest.mark.parametrize("gap", [0.0, 2.0])
-@pytest.mark.parametrize(("score", "runs"), [(chosen, 300), (learned, 1000)])
+@pytest.mark.parametrize(("score", "runs"), [(chosen, 1000), (learned, 1000)])
 def test_the_interval_covers_the_area_of_fitted_scores(score: Fitted, runs: int, gap: float) -> None:
     """At least 93 %, and at most 4 % are above one half by chance; false-alarm rate 1e-3.
 
