@@ -243,7 +243,7 @@ DATA_RULES: tuple[Entry[Values], ...] = (
             and not exceeds(v["data.records_per_client"], v.private)
             and exceeds(v["data.clients"], v.private // v["data.records_per_client"])
         ),
-        lambda v: f"more clients than the {v.private} records that they can own suffice for",
+        lambda v: f"more clients than {v.private} records are enough for",
         lambda v: f"At most {v.private // v['data.records_per_client']}, or fewer records_per_client.",
     ),
     RECORDS_FIT_MEMORY,

@@ -181,7 +181,7 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     "too many clients of as many records each": (
         'path = "d.npz"\npartition = "fixed-records"\nrecords_per_client = 6\nclients = 4',
         [
-            "my.toml:7: data.clients = 4: more clients than the 20 records that they can own suffice for. "
+            "my.toml:7: data.clients = 4: more clients than 20 records are enough for. "
             "At most 3, or fewer records_per_client.",
         ],
     ),

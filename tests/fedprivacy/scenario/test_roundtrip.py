@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fedprivacy.errors import ScenarioError
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.data import KEYS_OF, foreign_keys
+from fedprivacy.scenario.data import KEYS_OF, OPTIONAL_KEYS_OF, foreign_keys
 from fedprivacy.scenario.kinds import KINDS
 
 positive = st.floats(1e-3, 1e3)
@@ -147,6 +147,7 @@ def test_a_saved_scenario_has_every_key_that_applies(document: dict[str, Any]) -
     left_out |= {"projection", "client_timeout", "adversarial", "patience", "byzantine", "groups", "edges"}
     left_out |= {"bands", "clipping_quantile", "clipping_learning_rate", "clipping_count_noise"}
     left_out |= {"encoding", "encoding_share", "encoding_levels", "degrees"}
+    left_out |= {key for keys in OPTIONAL_KEYS_OF.values() for key in keys}
     left_out |= {"trainable", "freeze", "lora", "weights"}
     for choice in KEYS_OF:
         left_out |= foreign_keys(choice, scenario.tables()["data"][choice])
