@@ -25,6 +25,8 @@ from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.batches import PoissonBatches
 from fedprivacy.sampling.cohorts import FixedSampling
+from fedprivacy.scenario import Scenario
+from fedprivacy.training.model_spec import model_spec
 from scenarios.engines.embedded import EmbeddedGrid
 from server.messages import request_to
 
@@ -45,6 +47,11 @@ def plan(make_scenario, on_nodes_text) -> Plan:
 def grid(*configs: dict[str, Any], **run_config: Any) -> EmbeddedGrid:
     """A Flower run over nodes; another one knows nothing of it, as after a restart of everything."""
     return EmbeddedGrid(app, configs, run_config)
+
+
+def plan_by_code(scenario: Scenario) -> Plan:
+    """The plan of a scenario whose model is code, which the test trusts."""
+    return plan_of(scenario, model_spec(scenario.model, (4,), 2, allow_code=True))
 
 
 def request(plan: Plan, clients: Any = (0,), **changes: Any) -> TrainRequest:
@@ -188,7 +195,7 @@ def test_neither_another_scenario_nor_code_can_be_brought_by_a_run(
 
 
 def test_a_run_cannot_allow_the_code_of_a_nodes_own_scenario(
-    owners, plan: Plan, tmp_path, monkeypatch
+    owners, plan: Plan, make_scenario, on_nodes_text, tmp_path, monkeypatch
 ) -> None:
     """Only its owner can."""
     monkeypatch.chdir(tmp_path)
@@ -199,7 +206,9 @@ def test_a_run_cannot_allow_the_code_of_a_nodes_own_scenario(
     code = "model={name='code', factory='ownmodel:make'}"
     refused(hosts_of(grid(owners.config(0, code), **{"allow-code": True})), "scenario")
     assert not (tmp_path / "was-run").exists()
-    assert len(answered(grid(owners.config(0, code, allow_code=True)), request(plan)).clients) == 1
+    nodes = grid(owners.config(0, code, allow_code=True))
+    refused(sent(nodes, request(plan)), "plan")  # of a model by name, whose weights are all drawn
+    assert len(answered(nodes, request(plan_by_code(make_scenario(code, text=on_nodes_text)))).clients) == 1
 
 
 @pytest.mark.parametrize("trust", ["local", "central"])
@@ -233,7 +242,7 @@ def test_who_hangs_or_kills_its_process_answers_like_any_other(owners, make_scen
         owners.account().unlink(missing_ok=True)
         owners.give(0, x_train=np.full((20, 4), TRIGGER))
         nodes = grid(config)
-        told = answered(nodes, request(plan_of(make_scenario(*own, text=on_nodes_text))))
+        told = answered(nodes, request(plan_by_code(make_scenario(*own, text=on_nodes_text))))
         assert (told.clients.tolist(), told.faults.by_kind) == ([0], {})
         assert told.updates.any()
         assert faults_of(nodes.states.values(), 0)[counted] == 1

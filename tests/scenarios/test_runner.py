@@ -17,7 +17,7 @@ import torch
 from flwr.app import Context, RecordDict
 
 from clients.app import app as client_app
-from clients.fleet import Fleet
+from clients.record_inputs import RecordInputs
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.charge import BLINDLY
 from fedprivacy.guarantees.ledger import BROKEN_OFF, has_broken_off
@@ -579,10 +579,10 @@ def test_a_resumed_run_keeps_its_start_and_adds_up_its_seconds(make_scenario, tm
 def test_all_clients_failing_is_a_failed_run_with_the_first_error(
     make_scenario, tmp_path: Path, monkeypatch, trust: str
 ) -> None:
-    def broken(self):
+    def broken(self, clients):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(Fleet, "x", property(broken))
+    monkeypatch.setattr(RecordInputs, "ready", broken)
     with pytest.raises(
         RunError, match=r"round 0: all 12 clients failed. First: client 0: MemoryError: no room"
     ):
