@@ -175,7 +175,7 @@ def test_a_try_that_fails_is_the_worst_and_breaks_off_nothing(
     at = [one["score"] for one in played["random-stopping"]["tries"]].index(best)
     streams = streams_of(scenario(), population(scenario().data), "")
     seed = int(streams.noise("tune/seed", member=at).integers(2**63))
-    monkeypatch.setattr(Fleet, "x", property(lambda fleet: full(fleet, lambda other: other == seed)))
+    monkeypatch.setattr(Fleet, "inputs", lambda fleet, records: full(fleet, lambda other: other == seed))
     found = tune(scenario(), tmp_path, workers=1)
     others = [one for one in found["tries"] if one["score"] is not None]
     assert len(found["tries"]) == len(others) + 1
@@ -227,7 +227,7 @@ def another_chosen(document: dict[str, Any]) -> None:
 
 
 def test_where_every_try_fails_there_is_no_best_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Fleet, "x", property(lambda fleet: full(fleet, lambda other: True)))
+    monkeypatch.setattr(Fleet, "inputs", lambda fleet, records: full(fleet, lambda other: True))
     with pytest.raises(RunError, match="every try failed: there is no best one") as told:
         tune(scenario(), tmp_path, workers=1)
     assert not any(letter.isdigit() for letter in str(told.value))  # nor how many there were
