@@ -24,7 +24,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -46,6 +46,7 @@ TARGETS = {
     ("cnn", "pfl"): 3.0,
     ("cnn", "flower"): 5.0,
 }
+GPU_TARGETS = {("cnn", "pfl"): 20.0}  # on one GPU
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Setting:
         flower_cohort: The most clients of a round of Flower on Ray.
         flower_rounds: How many of its rounds are timed.
         workers: Processes that train.
+        device: Where, "cpu" or "cuda".
     """
 
     python: Path
@@ -73,13 +75,14 @@ class Setting:
     flower_cohort: int
     flower_rounds: int
     workers: int
+    device: str
 
     def request(self, peer: str, work: str, cohort: int) -> Measurement:
         """The request to a peer."""
         if peer == "flower":
             cohort = min(cohort, self.flower_cohort)
             return Measurement(work, cohort, self.flower_rounds, min(self.warmup, 2), self.workers)
-        return Measurement(work, cohort, self.rounds, self.warmup, self.workers)
+        return Measurement(work, cohort, self.rounds, self.warmup, self.workers, self.device)
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class Row:
         ours: Our clients per second, of each turn.
         theirs: The peer's; None where it failed.
         errors: Why it failed.
+        device: Where both trained, "cpu" or "cuda".
     """
 
     work: str
@@ -103,6 +107,7 @@ class Row:
     ours: tuple[float, ...]
     theirs: tuple[float | None, ...]
     errors: tuple[str, ...] = ()
+    device: str = "cpu"
 
     @property
     def ratios(self) -> list[float]:
@@ -123,7 +128,8 @@ class Row:
     @property
     def target(self) -> float | None:
         """The target ratio; None without a target."""
-        return TARGETS.get((self.work, self.peer)) if self.cohort == COHORTS[-1] else None
+        targets = TARGETS if self.device == "cpu" else GPU_TARGETS
+        return targets.get((self.work, self.peer)) if self.cohort == COHORTS[-1] else None
 
     @property
     def reached(self) -> bool:
@@ -146,6 +152,7 @@ def ours(work: str, cohort: int, setting: Setting) -> dict[str, Any]:
         file = Path(folder) / "row.json"
         command = [sys.executable, "-m", "benchmarks.cohort", "--work", work, "--cohort", str(cohort)]
         command += ["--workers", str(setting.workers), "--rounds", str(setting.rounds)]
+        command += ["--device", setting.device]
         command += ["--warmup", str(setting.warmup), "--json", str(file)]
         try:
             run(command, "ours", Path(__file__).parents[1])
@@ -190,6 +197,7 @@ def measure(
                 tuple(row["clients_per_second"] for row in measured[work, cohort]),
                 tuple(None if isinstance(figure, str) else figure for figure in figures),
                 tuple(figure for figure in figures if isinstance(figure, str)),
+                setting.device,
             )
         )
     return rows, [row for group in measured.values() for row in group]
@@ -249,6 +257,9 @@ def main(
     flower_cohort: Annotated[int, typer.Option(min=1, help="The most clients of a Flower round.")] = 100,
     flower_rounds: Annotated[int, typer.Option(min=1, help="Rounds of Flower that are timed.")] = 3,
     workers: Annotated[int, typer.Option(min=1, help="Processes that train; one a core.")] = CORES,
+    device: Annotated[
+        Literal["cpu", "cuda"], typer.Option(help='"cuda": beside pfl on the same GPU, one process each.')
+    ] = "cpu",
     file: Annotated[Path | None, typer.Option("--json", help="Where the figures go as JSON.")] = None,
     table: Annotated[Path | None, typer.Option("--append", help="A Markdown file with the table.")] = None,
 ) -> None:
@@ -256,9 +267,11 @@ def main(
     for given, known, hint in ((peer, PEERS, "--peer"), (work, WORKS, "--work")):
         if unknown := sorted(set(given or ()) - set(known)):
             raise typer.BadParameter(f"{', '.join(unknown)}: none of {', '.join(known)}.", param_hint=hint)
-    setting = Setting(
-        *(peers, bench, peer or list(PEERS), turns, rounds, warmup, flower_cohort, flower_rounds, workers)
-    )
+    names = peer or (list(PEERS) if device == "cpu" else ["pfl"])
+    figures = (turns, rounds, warmup, flower_cohort, flower_rounds, workers)
+    setting = Setting(peers, bench, names, *figures, device)
+    if device == "cuda" and "flower" in setting.peers:
+        raise typer.BadParameter("Flower on Ray is measured on the CPU alone.", param_hint="--peer")
     try:
         for name in setting.peers:
             PEERS[name].check(peers, bench)
@@ -271,7 +284,8 @@ def main(
     if table is not None and (not table.is_file() or MARK not in table.read_text(encoding="utf-8")):
         raise typer.BadParameter(f"{table} is no file with the line {MARK!r}.", param_hint="--append")
     libraries = [module for name in setting.peers for module in PEERS[name].modules]
-    machine = Machine.of(workers, versions_in(peers, ["torch", *libraries]))
+    versions = versions_in(peers, ["torch", *libraries])
+    machine = Machine.of(workers if device == "cpu" else 1, versions, device)
     rows, measured = measure(work or list(WORKS), cohort or COHORTS, setting)
     show(rows, measured, machine)
     if table is not None:

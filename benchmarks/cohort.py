@@ -24,14 +24,14 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from benchmarks.matrices import Multipliers
+from benchmarks.matrices import multipliers_on
 from benchmarks.workload import CORES, EPOCHS, Workload
 
 WORKS = {
@@ -52,7 +52,8 @@ class Row:
         work: "lr", "mlp" or "cnn".
         parameters: Of its model.
         cohort: The clients of a round.
-        workers: Processes that train.
+        device: Where they are trained.
+        workers: Processes that train; on a GPU 1.
         rounds: How many were timed.
         seconds: The median time of a round.
         fastest: The time of the fastest round.
@@ -67,6 +68,7 @@ class Row:
     work: str
     parameters: int
     cohort: int
+    device: str
     workers: int
     rounds: int
     seconds: float
@@ -80,24 +82,31 @@ class Row:
 
 
 def rows(
-    works: Sequence[str], cohorts: Sequence[int], workers: int, rounds: int, warmup: int, seconds: float
+    works: Sequence[str],
+    cohorts: Sequence[int],
+    device: str,
+    workers: int,
+    rounds: int,
+    warmup: int,
+    seconds: float,
 ) -> list[Row]:
     """Every measurement.
 
     Args:
         works: Their names.
         cohorts: The clients of a round.
+        device: Where clients are trained and matrices multiplied.
         workers: Processes that train, and that multiply matrices.
         rounds: How many are timed.
         warmup: How many come before them.
         seconds: How long matrices are multiplied before and after each run.
     """
     results = []
-    with tempfile.TemporaryDirectory() as folder, Multipliers(workers) as multipliers:
+    with tempfile.TemporaryDirectory() as folder, multipliers_on(device, workers) as multipliers:
         for name in works:
             data = WORKS[name].write_data(Path(folder))
             for cohort in cohorts:
-                work = replace(WORKS[name], cohort=cohort)
+                work = replace(WORKS[name], cohort=cohort, device=device)
                 before = multipliers.rate(seconds)
                 timing = work.train(data, Path(folder), workers, warmup + rounds).after(warmup)
                 products = (before + multipliers.rate(seconds)) / 2
@@ -109,6 +118,7 @@ def rows(
                         name,
                         timing.parameters,
                         cohort,
+                        device,
                         workers,
                         rounds,
                         timing.median,
@@ -169,11 +179,13 @@ def main(
     warmup: Annotated[int, typer.Option(min=1, help="How many come before them.")] = 3,
     seconds: Annotated[float, typer.Option(min=0, help="Of matrix products, beside each run, twice.")] = 1.0,
     file: Annotated[Path | None, typer.Option("--json", help="Where the figures go as JSON.")] = None,
+    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="Where clients are trained.")] = "cpu",
 ) -> None:
     """Measures how many clients a second a run trains; ends with exit code 1 where a target is missed."""
     if unknown := sorted(set(work or ()) - set(WORKS)):
         raise typer.BadParameter(f"{', '.join(unknown)}: none of {', '.join(WORKS)}.", param_hint="--work")
-    results = rows(work or list(WORKS), cohort or COHORTS, workers, rounds, warmup, seconds)
+    workers = workers if device == "cpu" else 1
+    results = rows(work or list(WORKS), cohort or COHORTS, device, workers, rounds, warmup, seconds)
     show(results)
     if file is not None:
         document = {"schema": 1, "cores": os.cpu_count(), "rows": [asdict(row) for row in results]}

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+import torch
+
 CPU_INFO = Path("/proc/cpuinfo")
 OURS = ("torch", "flwr", "numpy")
 
@@ -21,7 +23,7 @@ class Machine:
     """The machine and the libraries that were measured.
 
     Args:
-        processor: The model of the processor.
+        processor: The model of the GPU, where there trains one, and of the processor.
         cores: The cores that this process may use.
         ours: Versions of Python and of our libraries.
         peers: Versions of the peers' libraries, in their interpreter.
@@ -33,10 +35,11 @@ class Machine:
     peers: dict[str, str]
 
     @classmethod
-    def of(cls, cores: int, peers: dict[str, str]) -> Machine:
-        """Describes this machine."""
+    def of(cls, cores: int, peers: dict[str, str], device: str = "cpu") -> Machine:
+        """Describes this machine; with the device "cuda" its GPU too."""
+        gpu = f"{torch.cuda.get_device_name(0)}, " if device == "cuda" else ""
         libraries = {"python": platform.python_version()} | {name: version(name) for name in OURS}
-        return cls(processor(), cores, libraries, peers)
+        return cls(gpu + processor(), cores, libraries, peers)
 
     @property
     def libraries(self) -> str:

@@ -1,4 +1,4 @@
-"""The rate of torch's matrix products, one single-threaded process a core: training's ceiling."""
+"""The rate of torch's matrix products on all cores or on a GPU: the ceiling of training."""
 
 from __future__ import annotations
 
@@ -10,6 +10,33 @@ from types import TracebackType
 import torch
 
 ROWS, INNER, COLUMNS = 1280, 784, 200  # records and layer of an MLP 784-200-10
+
+
+LARGE = 8192  # rows and columns of a GPU's matrices
+
+
+class GpuMultiplier:
+    """Multiplies float32 matrices on a GPU, as a context like `Multipliers`."""
+
+    def __enter__(self) -> GpuMultiplier:
+        torch.set_float32_matmul_precision("highest")
+        self._left, self._right = (torch.randn(LARGE, LARGE, device="cuda") for _ in range(2))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del self._left, self._right
+
+    def rate(self, seconds: float) -> float:
+        """Floating-point operations per second, a multiplication and an addition being two."""
+        count, start, now = 0, time.perf_counter(), 0.0
+        while now < seconds or not count:
+            torch.mm(self._left, self._right)
+            torch.cuda.synchronize()
+            count += 1
+            now = time.perf_counter() - start
+        return 2.0 * LARGE**3 * count / now
 
 
 class Multipliers:
@@ -44,6 +71,11 @@ class Multipliers:
         for pipe in self._pipes:
             pipe.send(seconds)
         return float(sum(pipe.recv() for pipe in self._pipes))
+
+
+def multipliers_on(device: str, workers: int) -> Multipliers | GpuMultiplier:
+    """Returns what multiplies on a device: the given number of processes, or a GPU."""
+    return Multipliers(workers) if device == "cpu" else GpuMultiplier()
 
 
 def _serve(pipe: Connection) -> None:

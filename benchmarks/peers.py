@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks.cohort import WORKS
 
 LIMIT = 1800.0  # seconds that one measurement may take
+ON_GPU = Path(__file__).with_name("peer_on_gpu.py")
 
 
 class PeerError(Exception):
@@ -29,6 +30,7 @@ class Measurement:
         rounds: How many are timed.
         warmup: How many come before them.
         processes: How many train side by side.
+        device: Where, "cpu" or "cuda".
     """
 
     work: str
@@ -36,6 +38,7 @@ class Measurement:
     rounds: int
     warmup: int
     processes: int
+    device: str = "cpu"
 
     @property
     def options(self) -> list[str]:
@@ -87,8 +90,11 @@ class Peer:
             PeerError: if it fails, takes too long, or prints no figure; with the end of what it said.
         """
         before, after = self.options(request)
-        script = str(bench.absolute() / self.script)
-        output = run([str(self._program(python)), *before, script, *request.options, *after], self.title)
+        script = [str(bench.absolute() / self.script)]
+        program = str(self._program(python))
+        if request.device == "cuda":
+            program, before, script = str(python), [], [str(ON_GPU), *script]
+        output = run([program, *before, *script, *request.options, *after], self.title)
         for line in reversed(output.splitlines()):
             try:
                 return float(json.loads(line)["clients_per_s"])

@@ -33,6 +33,7 @@ class Workload:
         users: The population.
         records: The records of each user.
         cohort: The clients of a round.
+        device: Where they are trained, "cpu" or "cuda".
     """
 
     features: int
@@ -40,6 +41,7 @@ class Workload:
     users: int = 1000
     records: int = 20
     cohort: int = 100
+    device: str = "cpu"
 
     def write_data(self, folder: Path) -> Path:
         """Gaussian records, labelled by a random linear teacher, as an .npz file; the users have them IID."""
@@ -78,11 +80,13 @@ class Workload:
 
     def _text(self, data: Path, rounds: int) -> str:
         """The scenario; nothing is evaluated before its last round."""
+        device = f'device = "{self.device}"'
+        training = f"batch_size = {BATCH}, epochs = {EPOCHS}, learning_rate = 0.1, {device}"
         return f"""
             name = "benchmark"
             seed = 1
             model = {{{self.model}}}
-            training = {{batch_size = {BATCH}, epochs = {EPOCHS}, learning_rate = 0.1}}
+            training = {{{training}}}
             server = {{rounds = {rounds}}}
             sampling = {{name = "fixed", cohort = {self.cohort}}}
             evaluation = {{every = 1_000_000}}

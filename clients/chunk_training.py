@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from clients.fleet import Fleet
 from clients.privacy import privatise, shared_sum
+from fedprivacy.io.processes import cores
 from fedprivacy.messages.faults import Failure, Faults
 from fedprivacy.messages.protocol import TrainRequest
 from fedprivacy.training.calls import calls_of, train_in_call
@@ -161,7 +162,11 @@ class ChunkTrainer:
             private, broken = shared_sum(updates, here, fleet.plan, streams, round=round)
         else:
             plan = fleet.plan.for_round(request.clipping_norm)
-            private, broken = privatise(updates, here, plan, streams, round=round, observe=request.observe)
+            # Worker processes divide the noise among the cores; beside a GPU there are none.
+            threads = cores() if fleet.device == "cuda" else 1
+            private, broken = privatise(
+                updates, here, plan, streams, round=round, observe=request.observe, threads=threads
+            )
         zeroed = int((broken | (trained.zeroed[answering] > 0)).sum())
         return Part(private, clients[answering], zeroed, trained.failures)
 
@@ -208,6 +213,7 @@ class ChunkTrainer:
     def _local_updates(self, clients: Ids) -> tuple[Updates, NDArray[np.int64]]:
         fleet, plan = self.fleet, self.fleet.plan
         records = fleet.people.partition.records_of(clients)
+        fleet.check_labels(records)
         task = self._task(clients, fleet.inputs(records), fleet.y, records)
         shape = _shape(fleet, int(fleet.classes(clients).max()), self.request.observe)
         secret = plan.unit == "example"

@@ -31,6 +31,7 @@ from fedprivacy.sampling.cohorts import AllSampling
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.training import Training
 from fedprivacy.training.cohort import has_grouped_convolutions, numbers_held, train_cohort, way_of
+from fedprivacy.training.cuda import prepare_cuda
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
 from fedprivacy.training.features import Features, split
 from fedprivacy.training.layerwise import is_layerwise
@@ -42,7 +43,9 @@ from fedprivacy.training.updates import Stack, Updates
 Ids = NDArray[np.int64]
 
 _ROOMS = (16, 64, 256)  # clients in a call at most
-_CACHE = 16 * 2**20  # bytes that a core processes at once; measured: a quarter or four times are slower
+# Bytes of a call. What a core's cache holds: measured, a quarter or four times are slower. A GPU needs many
+# clients at once, because its time is that of launching kernels.
+_AT_ONCE = {"cpu": 16 * 2**20, "cuda": 2**32}
 
 
 @dataclass(frozen=True)
@@ -109,9 +112,7 @@ class Fleet:
                 left to a defence that reads them.
         """
         if scenario.training.device == "cuda":
-            if not torch.cuda.is_available():
-                raise InputError('training.device = "cuda": torch finds no GPU here. Set device = "cpu".')
-            torch.backends.cudnn.allow_tf32 = False  # ten bits of a product are not a plain loop's
+            prepare_cuda()
         people = people or population(scenario.data)
         check_references(scenario, people)
         model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
@@ -207,19 +208,19 @@ class Fleet:
         return "" if self.features is None else ", on features of a frozen encoder"
 
     def piece_size(self, records: int | None = None, *, formed: bool = False) -> int:
-        """The number of clients trained at once, such that their data fit a processor's cache.
+        """The number of clients trained at once, such that their data fit a processor's cache, or a GPU.
 
         Args:
             records: Of the largest of them, to whose size all are padded; None: of the mean client.
             formed: Whether each update is formed, as it is too where each gets noise of its own.
         """
         records, batches = records or self._records, self.training.batches
-        held = numbers_held(self.head, self._input_shape, batches, records)
+        held = numbers_held(self.head, self._input_shape, batches, records, self.device)
         if formed or self.plan.unit == "example" or self.plan.noise_draw == "client" or self.plan.shares:
             held += 4 * self.parameters
         if self.training.adversarial is not None:  # its weights, where they began, and their gradients
             held += 3 * self.parameters
-        return int(np.clip(_CACHE // (4 * held), 1, 1024))
+        return int(np.clip(_AT_ONCE[self.device] // (4 * held), 1, 1024))
 
     def classes(self, clients: Ids) -> Ids:
         """The size class of each client by the records that it is agreed to have, or has, shape (clients,).
@@ -272,7 +273,8 @@ class Fleet:
             return 1  # Opacus takes clients one after the other
         if self.alone:
             return 1
-        most = next(room for room in _ROOMS if room >= self.plan.population or room == _ROOMS[-1])
+        rooms = _ROOMS if self.device == "cpu" else (*_ROOMS, 4 * _ROOMS[-1])
+        most = next((room for room in rooms if room >= self.plan.population), rooms[-1])
         grouped = self._grouped
         # The more places, the more are empty; groups of convolutions gain little by more than two. Measured.
         share = 1 if self.dense else 8 if grouped else 4
@@ -283,6 +285,21 @@ class Fleet:
         """Whether clients train as groups of convolutions; one alone would take half as long again."""
         by_layer = self.plan.unit == "client" and self.training.adversarial is None
         return by_layer and has_grouped_convolutions(self.head)
+
+    def check_labels(self, records: Sequence[Ids]) -> None:
+        """Looks for labels that would end the use of a GPU for this whole process; a CPU's kernels raise.
+
+        Args:
+            records: The record numbers of each client of a call.
+
+        Raises:
+            IndexError: there is such a label.
+        """
+        if self.device == "cpu":
+            return
+        labels, classes = self.people.dataset.y[np.concatenate(records)], self.people.dataset.classes
+        if len(wrong := labels[(labels < 0) | (labels >= classes)]):
+            raise IndexError(f"label {wrong[0]} is out of range: there are {classes} classes")
 
     def train(self, task: Task) -> tuple[Updates, Ids]:
         """Trains the clients of a call.

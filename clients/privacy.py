@@ -6,6 +6,8 @@ Nothing computed from a client's data leaves this file unclipped.
 from __future__ import annotations
 
 import math
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -26,7 +28,14 @@ _AT_ONCE = 2**16  # numbers randomised at once: few enough for a processor's cac
 
 
 def privatise(
-    updates: Updates, clients: Ids, plan: Plan, streams: Streams, *, round: int, observe: str
+    updates: Updates,
+    clients: Ids,
+    plan: Plan,
+    streams: Streams,
+    *,
+    round: int,
+    observe: str,
+    threads: int = 1,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Privatises the updates of clients that trained together, without the noise of sums (`sum_noise`).
 
@@ -39,6 +48,7 @@ def privatise(
         streams: The run's random streams; each client draws from its own.
         round: The round, which keys the draws.
         observe: "sum" for the sum of the updates, "each" for all of them.
+        threads: How many draw noise; they change no bit.
 
     Returns:
         The sum, float64, shape (parameters,), or the stack, shape (clients, parameters), under adaptive
@@ -69,13 +79,19 @@ def privatise(
         bounded = plan.encoder.encode(bounded)
     if randomiser is not None:
         most = max(1, _AT_ONCE // max(1, bounded.shape[1]))
-        for rows, ids in zip(
-            bounded.split(most), np.split(clients, range(most, len(clients), most)), strict=True
-        ):
+
+        def randomise(rows: torch.Tensor, ids: Ids) -> None:
             # One stream for each client and round. The same noise on two messages of a client would let the
             # server subtract them and read the difference of the updates.
             streams_of_clients = streams.noises("local", ids.tolist(), round=round)
             rows[:] = torch.from_numpy(randomiser.randomise_all(rows.numpy(), streams_of_clients))
+
+        pieces = bounded.split(most), np.split(clients, range(most, len(clients), most))
+        if threads == 1:
+            deque(map(randomise, *pieces), maxlen=0)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                deque(pool.map(randomise, *pieces), maxlen=0)
     if bits is not None:
         bounded = torch.column_stack([bounded, torch.from_numpy(bits)])
     added = bounded if observe == "each" else sum_of_rows(bounded)

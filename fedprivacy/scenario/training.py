@@ -62,7 +62,7 @@ class _Training(Section):
     )
     device: Literal["cpu", "cuda"] = Field(
         "cpu",
-        description='Where clients are trained; "cuda" (never run yet) needs a GPU and the unit "client".',
+        description='Where clients are trained; "cuda" needs a GPU and the unit "client".',
     )
 
 

@@ -86,7 +86,7 @@ def train_adversarially(task: Task) -> Stack:
             for name, direction in steps.items():
                 current[name].sub_(direction, alpha=options.learning_rate)
     moved = [(current[name].detach() - start[name]).flatten(1) for name in start]
-    return Stack(torch.cat(moved, dim=1))
+    return Stack(torch.cat(moved, dim=1).cpu())
 
 
 def _lessons(task: Task, count: int) -> Iterator[NDArray[np.int64]]:

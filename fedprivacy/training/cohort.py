@@ -63,7 +63,9 @@ def way_of(module: nn.Module, batches: Batches, records: int) -> str:
     return f"layer by layer (with {records} record{'' if records == 1 else 's'}: {layers_named})"
 
 
-def numbers_held(module: nn.Module, features: Sequence[int], batches: Batches, records: int) -> int:
+def numbers_held(
+    module: nn.Module, features: Sequence[int], batches: Batches, records: int, device: str = "cpu"
+) -> int:
     """About how many numbers the training of one client holds.
 
     Args:
@@ -71,12 +73,13 @@ def numbers_held(module: nn.Module, features: Sequence[int], batches: Batches, r
         features: The shape of a record.
         batches: Draws its batches, all of a round at once.
         records: Records of a client.
+        device: Where it trains; a GPU holds the patches of convolutions, and what comes back to them.
     """
     batch, steps = max(1.0, batches.mean_size(records)), batches.steps_in(records)
     per_client = 3 * math.prod(features) * records + math.ceil(3 * steps * batch)
     if not is_layerwise(module):
         return per_client + 3 * trained_size(module)
-    activations, weights = numbers_of_convolutions(module, features)
+    activations, weights, patches = numbers_of_convolutions(module, features)
     kinds = kinds_of(module, batches, records)
     for name, layer in module.named_children():
         if isinstance(layer, nn.Linear) and kinds[name] == "formed":
@@ -87,6 +90,8 @@ def numbers_held(module: nn.Module, features: Sequence[int], batches: Batches, r
             per_client += 3 * rows**2  # the products of rows with rows, in float64 and as they are used
             per_client += rows * (2 * layer.in_features + layer.out_features)  # in float64 too
             per_client += 0 if first else rows * layer.in_features
+    if device != "cpu":
+        return per_client + 3 * weights + math.ceil(batch * (3 * patches + activations))
     # Convolutions read and write activations in order, so that a cache needs no more than a part of them.
     return per_client + 3 * weights + math.ceil(batch * activations / 3)
 
@@ -123,7 +128,7 @@ def _train_any(task: Task) -> Stack:
                 current[name].sub_(direction, alpha=options.learning_rate)
         else:  # from here on each client has weights of its own
             current = {name: start[name].sub(steps[name], alpha=options.learning_rate) for name in start}
-    return Stack(torch.cat([(current[name] - start[name]).flatten(1) for name in start], dim=1))
+    return Stack(torch.cat([(current[name] - start[name]).flatten(1) for name in start], dim=1).cpu())
 
 
 def _together(loss: Loss) -> tuple[Callable[..., Weights], Callable[..., Weights]]:

@@ -25,6 +25,7 @@ from fedprivacy.training.convolutions import FormedConvolution
 from fedprivacy.training.layers import FactoredLinear, FormedLinear, Layer, Place, Scale, Step, rows_at
 from fedprivacy.training.linear_gradients import is_linear
 from fedprivacy.training.task import Index, LocalTraining, Task
+from fedprivacy.training.unfolded_convolution import UnfoldedConvolution, numbers_of_patches
 from fedprivacy.training.unfolding import output_size
 from fedprivacy.training.weightless_layers import through
 
@@ -112,24 +113,25 @@ def kinds_of(module: nn.Sequential, batches: Batches, records: int) -> dict[str,
     return kinds
 
 
-def numbers_of_convolutions(module: nn.Sequential, features: Sequence[int]) -> tuple[int, int]:
-    """Counts the activations of the model's convolutions for one record, and their weights.
+def numbers_of_convolutions(module: nn.Sequential, features: Sequence[int]) -> tuple[int, int, int]:
+    """Counts the activations of the model's convolutions for one record, their weights, and its patches.
 
     Args:
         module: The model.
         features: The shape of a record.
     """
-    flowing, outputs, weights = torch.empty(1, *features, device="meta"), 0, 0
+    flowing, outputs, weights, patches = torch.empty(1, *features, device="meta"), 0, 0, 0
     for part in module:
         if isinstance(part, nn.Linear):
             break
         if isinstance(part, nn.Conv2d):
+            patches += numbers_of_patches(part, flowing)
             flowing = flowing.new_empty(1, part.out_channels, *output_size(part, flowing))
             outputs += flowing.numel()
             weights += part.weight.numel()
         else:
             flowing = part(flowing)
-    return outputs, weights
+    return outputs, weights, patches
 
 
 @torch.no_grad()
@@ -191,7 +193,8 @@ class _Chunk:
         for name, layer in weighted.items():
             tensors = [sent[f"{name}.{key}"] for key, _ in layer.named_parameters()]
             if isinstance(layer, nn.Conv2d):
-                layers.append(FormedConvolution(tensors, layer))
+                kind = FormedConvolution if device.type == "cpu" else UnfoldedConvolution
+                layers.append(kind(tensors, layer))
                 continue
             if kinds[name] == "formed":
                 layers.append(FormedLinear(tensors))

@@ -45,23 +45,25 @@ class Updates(Protocol):
 
 @dataclass(frozen=True)
 class Stack:
-    """Updates that are formed, shape (clients, parameters)."""
+    """Updates that are formed, shape (clients, parameters), on the CPU.
+
+    A GPU adds a row's squares in an order that depends on the number of rows, so that a norm would reveal it.
+    """
 
     updates: Tensor
 
     def clipped_total(self, clipping_norm: float | None, error: float = math.inf) -> tuple[Tensor, Tensor]:
         """As `Updates` has it: formed updates are rounded when they are added, and nowhere else."""
         bounded, broken = clip(self.updates, clipping_norm)
-        return sum_of_rows(bounded), broken.cpu()
+        return sum_of_rows(bounded), broken
 
     def norms(self) -> Tensor:
         """As `Updates` has it."""
-        norms = torch.linalg.vector_norm(clip(self.updates, None)[0], dim=1)
-        return norms.cpu()
+        return torch.linalg.vector_norm(clip(self.updates, None)[0], dim=1)
 
     def stack(self) -> Tensor:
         """As `Updates` has it."""
-        return self.updates.cpu()
+        return self.updates
 
     def only(self, clients: Index) -> Stack:
         """As `Updates` has it."""

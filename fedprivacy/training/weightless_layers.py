@@ -50,7 +50,8 @@ def _pass_through(part: nn.Module, inputs: Tensor) -> tuple[Tensor, Back]:
         return outputs, lambda back: _ATEN.gelu_backward(back, inputs, approximate=part.approximate)
     if isinstance(part, nn.Flatten):
         return inputs.flatten(2), lambda back: back.view_as(inputs)
-    pool, clients = isinstance(part, nn.MaxPool2d | nn.AvgPool2d), len(inputs)
+    # On a GPU pooling of channels last may add gradients in an order of chance.
+    pool, clients = isinstance(part, nn.MaxPool2d | nn.AvgPool2d) and not inputs.is_cuda, len(inputs)
     with torch.enable_grad():
         begin = (side_by_side(inputs) if pool else inputs.flatten(0, 1)).detach().requires_grad_(True)
         end = by_client(part(begin), clients) if pool else part(begin).unflatten(0, inputs.shape[:2])

@@ -13,7 +13,7 @@ from benchmarks.cohort import SHARE, WORKS, Row, main, missed
 from benchmarks.workload import Workload
 
 TINY = Workload(4, 'name = "mlp", hidden = [3]', users=20, records=12, cohort=5)
-FULL = Row("mlp", 159_010, 1000, 2, 12, 0.1, 0.1, 0.1, 1e4, 1e11, 6e10, SHARE, "")
+FULL = Row("mlp", 159_010, 1000, "cpu", 2, 12, 0.1, 0.1, 0.1, 1e4, 1e11, 6e10, SHARE, "")
 
 
 def test_the_works_are_those_that_are_named(tmp_path: Path) -> None:
@@ -78,8 +78,8 @@ def test_it_measures_and_writes_every_row(
 
 
 def test_a_share_below_the_aim_is_missed_with_the_largest_cohort_alone() -> None:
-    less = Row("mlp", 159_010, 1000, 2, 12, 0.1, 0.1, 0.1, 1e4, 1e11, 5e10, 0.5, "")
-    small = Row("mlp", 159_010, 100, 2, 12, 0.1, 0.1, 0.1, 1e4, 1e11, 5e10, 0.5, "")
+    less = Row("mlp", 159_010, 1000, "cpu", 2, 12, 0.1, 0.1, 0.1, 1e4, 1e11, 5e10, 0.5, "")
+    small = Row("mlp", 159_010, 100, "cpu", 2, 12, 0.1, 0.1, 0.1, 1e4, 1e11, 5e10, 0.5, "")
     assert missed([FULL, small]) == []
     assert missed([less]) == [f"mlp, cohort 1000: 50%, to reach {SHARE:.0%}"]
 

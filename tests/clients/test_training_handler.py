@@ -228,10 +228,13 @@ def test_a_client_with_an_update_that_is_not_finite_still_adds_its_noise() -> No
     assert stats.kstest(private.reshape(-1), "norm", args=(0, 5.0)).pvalue > 1e-6
 
 
-def test_each_of_many_clients_draws_from_its_own_stream() -> None:
+@pytest.mark.parametrize("threads", [1, 3])
+def test_each_of_many_clients_draws_from_its_own_stream(threads: int) -> None:
     """However many of them are randomised at once: more than fit into a cache here."""
     updates, clients = torch.zeros(30, 10_000), np.arange(5, 95, 3)
-    private, _ = privatise(Stack(updates), clients, LOCAL, Streams(1), round=2, observe="each")
+    private, _ = privatise(
+        Stack(updates), clients, LOCAL, Streams(1), round=2, observe="each", threads=threads
+    )
     for row, client in zip(private, clients, strict=True):
         stream = Streams(1).noise("local", round=2, member=int(client))
         assert row == pytest.approx(5.0 * stream.standard_normal(10_000))

@@ -130,7 +130,7 @@ def test_what_convolutions_make_is_counted(name: str) -> None:
             counted["weights"] += layer.weight.numel()
             layer.register_forward_hook(count)
     module(torch.zeros(1, 64))
-    assert numbers_of_convolutions(module, (64,)) == (counted["numbers"], counted["weights"])
+    assert numbers_of_convolutions(module, (64,))[:2] == (counted["numbers"], counted["weights"])
 
 
 @pytest.mark.parametrize("channels", [1, 8])
