@@ -12,6 +12,7 @@ from flwr.app import Context, RecordDict
 
 from clients.fleet import Fleet
 from fedprivacy.errors import FedPrivacyError, InputError
+from fedprivacy.guarantees.so_far import with_epsilon
 from fedprivacy.io.atomic import sweep_parts
 from fedprivacy.io.processes import use_one_thread
 from fedprivacy.plan.from_scenario import candidates_of
@@ -68,7 +69,7 @@ def run(
             fleet.plan,
             directory,
             command=command,
-            on_round=on_round,
+            on_round=with_epsilon(on_round, fleet.plan, whole=scenario.server.patience is not None),
             tested=fleet.people.tests_clients(scenario.evaluation.on),
             candidates=candidates,
             noise_key=fleet.streams.run,
@@ -127,7 +128,7 @@ def resume(
                 fleet.plan,
                 directory,
                 earlier=earlier,
-                on_round=on_round,
+                on_round=with_epsilon(on_round, fleet.plan, whole=scenario.server.patience is not None),
                 tested=fleet.people.tests_clients(scenario.evaluation.on),
                 noise_key=fleet.streams.run,
                 sizes=fleet.people.partition.sizes,

@@ -75,6 +75,9 @@ def _label(event: Any) -> str:
     if not isinstance(event, dict):
         return ""
     if "accuracy" in event:
+        from fedprivacy.guarantees import so_far
+
         accuracy = event["accuracy"]
-        return "rounds" if accuracy is None else f"rounds, accuracy {percent(accuracy)}"
+        quality = "" if accuracy is None else f"accuracy {percent(accuracy)}"
+        return ", ".join(filter(None, ["rounds", quality, so_far.words(event)]))
     return str(event.get("name", ""))

@@ -58,9 +58,14 @@ def round_progress(rounds: int) -> Iterator[Callable[[Event], None]]:
         task = progress.add_task("loading PyTorch, calibrating the noise", total=rounds)
 
         def on_round(event: Event) -> None:
+            if progress.disable:
+                return
+            from fedprivacy.guarantees import so_far
+
             accuracy = event["accuracy"]
-            quality = "" if accuracy is None else f", accuracy {percent(accuracy)}"
-            progress.update(task, completed=event["round"] + 1, description=f"training{quality}")
+            quality = "" if accuracy is None else f"accuracy {percent(accuracy)}"
+            shown = ", ".join(filter(None, ["training", quality, so_far.words(event)]))
+            progress.update(task, completed=event["round"] + 1, description=shown)
 
         yield on_round
 

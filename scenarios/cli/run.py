@@ -77,6 +77,13 @@ def run(
             help="Then train variants (no noise, no clipping, more rounds, ...) to see what limits the run.",
         ),
     ] = False,
+    stop_at_epsilon: Annotated[
+        float | None,
+        typer.Option(
+            metavar="EPSILON",
+            help="End before the first round that would cost an observer more; fixed before round 1.",
+        ),
+    ] = None,
     track: Track = None,
     allow_code: AllowCode = False,
     verbose: Verbose = False,
@@ -104,7 +111,10 @@ def run(
     places = (superlink, root_certificates, federation)
     where = engine_of(engine, workers, gpus_per_worker, ray_address, *places, pinned, roster)
     chosen = seed_of(seed)
-    check_start_or_resume("run", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out})
+    begins = {"--set": set_, "--seed": seed is not None, "--out": out}
+    check_start_or_resume(
+        "run", scenario, resume, {**begins, "--stop-at-epsilon": stop_at_epsilon is not None}
+    )
     remote = where.name in REMOTE
     check_tracking(track, operator and track is not None, resume is not None)
     check_operator(operator, json_ or track is not None, "--json or --track")
@@ -137,6 +147,10 @@ def run(
 
         target = target_of(*places, pinned, roster)
     check_out(options.out)
+    if stop_at_epsilon is not None:
+        from scenarios.budgets.stop_at_epsilon import shortened
+
+        requested = shortened(requested, stop_at_epsilon, allow_code=allow_code)
     with (
         side_process.started(beside.MODULES),
         tracking(track, requested, options.out, operator) as tracked,

@@ -50,8 +50,7 @@ def epsilons_so_far(document: Document) -> dict[str, list[float | None]]:
     Where the number of rounds may depend on the data (early stopping, a run that was stopped or failed), each
     round has the claim of the whole plan: `guarantees.charge` explains why.
     """
-    from fedprivacy.guarantees.ledger import Ledger
-    from fedprivacy.guarantees.statement import guarantees
+    from fedprivacy.guarantees.so_far import epsilons_after
     from fedprivacy.plan.privacy_plan import Plan
 
     plan, rounds = Plan.from_json(document["plan"]), len(document["rounds"])
@@ -60,16 +59,9 @@ def epsilons_so_far(document: Document) -> dict[str, list[float | None]]:
     if stopping or rounds < plan.rounds or all(epsilon is None for epsilon in claimed.values()):
         return {observer: [epsilon] * rounds for observer, epsilon in claimed.items()}
     steps = sorted({-(-rounds * step // MAX_CURVE) for step in range(1, MAX_CURVE + 1)}) if rounds else []
-    held = document["ledger"]["held"]
-    at: dict[int, dict[str, float | None]] = {}
-    for step in steps:
-        answers = min(step, plan.answers)
-        counts = {answers: plan.population} if plan.distrusts_server else None
-        ledger = Ledger(plan, held=held, counts=counts)
-        ledger.rounds = step
-        # The least of the whole run: no round before had fewer.
-        ledger.least_shares = document["ledger"].get("least_shares")
-        at[step] = {each.observer: each.epsilon for each in guarantees(ledger.to_json())}
+    # The least shares of the whole run: no round before had fewer.
+    held, shares = document["ledger"]["held"], document["ledger"].get("least_shares")
+    at = {step: epsilons_after(plan, step, held=held, least_shares=shares) for step in steps}
     following = [next(step for step in steps if step >= number) for number in range(1, rounds + 1)]
     return {
         observer: [

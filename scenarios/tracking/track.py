@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedprivacy.documents.redaction import TESTED_NOTE, operator_only, public, redact, select
 from fedprivacy.documents.run import RunDocument
@@ -18,6 +18,9 @@ from fedprivacy.io.flat_tables import flat
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.loading import AnyScenario
 from scenarios.tracking.tracker import Tracker, tracker_class
+
+if TYPE_CHECKING:  # the command starts without accountants
+    from fedprivacy.guarantees.so_far import EpsilonSoFar
 
 _WORDS = ("description", "duration", "tuning")
 OPERATOR = "operator/"
@@ -47,7 +50,13 @@ class Tracking:
         return on_event
 
     def _round(self, tracker: Tracker, event: Mapping[str, Any]) -> None:
-        step = event["round"] + 1
+        from fedprivacy.guarantees.so_far import SO_FAR
+
+        step, event = event["round"] + 1, dict(event)
+        so_far: EpsilonSoFar | None = event.pop(SO_FAR, None)
+        if so_far is not None and (epsilons := so_far.after(step)) is not None:
+            known = {observer: value for observer, value in epsilons.items() if value is not None}
+            tracker.log({f"{SO_FAR}/{name}/{so_far.terms}": value for name, value in known.items()}, step)
         marks = {"operator_only": [*RunDocument.OPERATOR_ONLY], "notes": [TESTED_NOTE] * self._tested}
         shown = public({"rounds": [event], **marks})["rounds"][0]
         shown.pop("round", None)

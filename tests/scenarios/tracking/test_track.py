@@ -66,9 +66,20 @@ def test_each_round_is_logged_by_its_public_values_alone(scenario, tmp_path) -> 
         event["accuracy"] for event in rounds
     ]
     keys = {key for values in tracker.values.values() for key in values}
-    assert {key for key in keys if not key.startswith("epsilon/")} == {
+    so_far = {key for key in keys if key.startswith("epsilon_so_far/")}
+    assert so_far == {
+        f"epsilon_so_far/{name}/client-replace-one-delta-0.001" for name in ("outsider", "participant")
+    }
+    assert {key for key in keys - so_far if not key.startswith("epsilon/")} == {
         *("accuracy", "balanced_accuracy", "loss")
     }
+    spent = [
+        tracker.values[step][sorted(so_far)[0]]
+        for step in range(1, len(rounds) + 1)
+        if sorted(so_far)[0] in tracker.values[step]
+    ]
+    assert spent == sorted(spent)
+    assert 0 < spent[0] <= spent[-1] <= document["privacy"]["guarantees"][-1]["epsilon"]
     assert str(SECRET_SEED) not in json.dumps([tracker.keys, tracker.notes])
     assert not {"seed", "compare.seeds", "description"} & set(tracker.keys)
 

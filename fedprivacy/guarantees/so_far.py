@@ -1,0 +1,116 @@
+"""The epsilon so far: the cost of the first rounds of a plan, for each observer.
+
+It bounds the releases up to a round that was chosen beforehand. A user who stops a run after a look at it has
+chosen the round by the data, and the whole plan is charged (`fedprivacy.guarantees.charge`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.guarantees.statement import guarantees, printed
+from fedprivacy.plan.privacy_plan import Plan
+
+Epsilons = Mapping[str, float | None]
+OnRound = Callable[[dict[str, Any]], None]
+SO_FAR = "epsilon_so_far"  # the key of an `EpsilonSoFar` in the events for displays
+GROWTH = 1.25  # from one accounted number of rounds to the next
+SHARE = 0.1  # of the time of training, that accounting may take
+
+
+def epsilons_after(
+    plan: Plan, rounds: int, *, held: bool = True, least_shares: int | None = None
+) -> dict[str, float | None]:
+    """Returns the epsilon of the first rounds against each observer, None where there is none.
+
+    Args:
+        plan: The plan of the run.
+        rounds: How many of its rounds.
+        held: Whether the clients hold a plan of their own (`Ledger`).
+        least_shares: The least number of noise shares in a sum of them, where it is known.
+    """
+    counts = {min(rounds, plan.answers): plan.population} if plan.distrusts_server else None
+    ledger = Ledger(plan, held=held, counts=counts)
+    ledger.rounds, ledger.least_shares = rounds, least_shares
+    return {each.observer: each.epsilon for each in guarantees(ledger.to_json())}
+
+
+class EpsilonSoFar:
+    """Bounds the epsilon so far while a run trains, for displays.
+
+    Args:
+        plan: The plan of the run.
+        whole: Whether the whole plan is charged from the first round on, as with early stopping.
+    """
+
+    def __init__(self, plan: Plan, *, whole: bool = False) -> None:
+        self._plan, self._whole = plan, whole
+        self._began, self._accounting = time.perf_counter(), 0.0
+        self._to, self._epsilons = 0, dict[str, float | None]()
+
+    def after(self, rounds: int) -> Epsilons | None:
+        """Returns a bound for each observer, that of some more rounds; None where none is known in time.
+
+        Accounting takes a tenth of the time of training at most.
+        """
+        if rounds > self._to:
+            start = time.perf_counter()
+            if self._accounting > SHARE * (start - self._began):
+                return None
+            self._to = self._plan.rounds if self._whole else min(self._plan.rounds, int(GROWTH * rounds) + 1)
+            self._epsilons = epsilons_after(self._plan, self._to)
+            self._accounting += time.perf_counter() - start
+        return self._epsilons
+
+    @property
+    def terms(self) -> str:
+        """The terms of each epsilon, as "client-replace-one-delta-1e-05"."""
+        return f"{self._plan.unit}-{self._plan.adjacency}-delta-{self._plan.delta:g}"
+
+
+def with_epsilon(on_round: OnRound | None, plan: Plan, *, whole: bool) -> OnRound | None:
+    """Returns a display of rounds whose events have an `EpsilonSoFar` too, which accounts only if asked.
+
+    Args:
+        on_round: Called with each round's event; None: nothing is.
+        plan: As of `EpsilonSoFar`.
+        whole: As of `EpsilonSoFar`.
+    """
+    if on_round is None:
+        return None
+    so_far = EpsilonSoFar(plan, whole=whole)
+    return lambda event: on_round({**event, SO_FAR: so_far})
+
+
+def words(event: Mapping[str, Any]) -> str:
+    """Words the epsilon so far of a round's event: "epsilon so far at most 1.2"; empty without one."""
+    so_far: EpsilonSoFar | None = event.get(SO_FAR)
+    epsilons = None if so_far is None else so_far.after(event["round"] + 1)
+    known = {name: value for name, value in (epsilons or {}).items() if value is not None}
+    bounds = {name: printed(value, 3) for name, value in known.items()}
+    if not bounds:
+        return ""
+    if len(set(bounds.values())) == 1:
+        return f"epsilon so far at most {next(iter(bounds.values()))} ({', '.join(bounds)})"
+    return f"epsilon so far at most {', '.join(f'{value} ({name})' for name, value in bounds.items())}"
+
+
+def rounds_within(plan: Plan, epsilon: float) -> int:
+    """Returns the most rounds of a plan that cost each observer with a guarantee at most this epsilon.
+
+    Args:
+        plan: The plan of all rounds.
+        epsilon: The limit, positive.
+
+    Returns:
+        Between 0, where a single round costs more, and the plan's own number.
+    """
+    fit, too_many = 0, plan.rounds + 1
+    while too_many - fit > 1:
+        middle = (fit + too_many) // 2
+        spent = [value for value in epsilons_after(plan, middle).values() if value is not None]
+        fit, too_many = (middle, too_many) if max(spent, default=0.0) <= epsilon else (fit, middle)
+    return fit
