@@ -86,7 +86,7 @@ def with_epsilon(on_round: OnRound | None, plan: Plan, *, whole: bool) -> OnRoun
 
 
 def words(event: Mapping[str, Any]) -> str:
-    """Words the epsilon so far of a round's event: "epsilon so far at most 1.2"; empty without one."""
+    """Words the epsilon so far of a round's event: "epsilon at most 1.2 so far"; empty without one."""
     so_far: EpsilonSoFar | None = event.get(SO_FAR)
     epsilons = None if so_far is None else so_far.after(event["round"] + 1)
     known = {name: value for name, value in (epsilons or {}).items() if value is not None}
@@ -94,8 +94,8 @@ def words(event: Mapping[str, Any]) -> str:
     if not bounds:
         return ""
     if len(set(bounds.values())) == 1:
-        return f"epsilon so far at most {next(iter(bounds.values()))} ({', '.join(bounds)})"
-    return f"epsilon so far at most {', '.join(f'{value} ({name})' for name, value in bounds.items())}"
+        return f"epsilon at most {next(iter(bounds.values()))} so far"
+    return f"epsilon so far: {', '.join(f'{name} at most {value}' for name, value in bounds.items())}"
 
 
 def rounds_within(plan: Plan, epsilon: float) -> int:

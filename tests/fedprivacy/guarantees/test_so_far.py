@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 from dp_accounting import dp_event as dp
@@ -10,6 +11,7 @@ from dp_accounting import dp_event as dp
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.guarantees import so_far
 from fedprivacy.guarantees.so_far import SO_FAR, EpsilonSoFar, epsilons_after, rounds_within, with_epsilon
+from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.cohorts import AllSampling, PoissonSampling
@@ -69,12 +71,14 @@ def test_accounting_that_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPa
     assert bounds.after(29) is None
 
 
-def test_words_name_the_observers() -> None:
+def test_words_name_observers_whose_epsilons_differ() -> None:
     events: list[dict] = []
     shown = with_epsilon(events.append, CENTRAL, whole=True)
     assert shown is not None
     shown({"round": 0})
-    assert so_far.words(events[0]).endswith("(participant, outsider)")
+    assert so_far.words(events[0]) == f"epsilon at most {printed(CENTRAL.spent().epsilon, 3)} so far"
     assert events[0][SO_FAR].terms == "client-add-remove-delta-1e-05"
     assert so_far.words({"round": 0}) == ""
+    fewer = SimpleNamespace(after=lambda _: {"server": 3.0, "participant": 3.0, "outsider": 1.0})
+    assert so_far.words({"round": 0, SO_FAR: fewer}).endswith("participant at most 3, outsider at most 1")
     assert with_epsilon(None, CENTRAL, whole=False) is None
