@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from fedprivacy.errors import Finding, InputError, KeyPath, Problem, ScenarioError
 from fedprivacy.io import bounded_json
+from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.regular_file import read_regular
 from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario import reading as scenario_files
-from fedprivacy.scenario.bounds import MAX_BYTES, MAX_DEPTH
+from fedprivacy.scenario.bounds import MAX_BYTES
 from fedprivacy.scenario.changes import parse_overrides
 
 Lines = dict[KeyPath, int]
 Locate = Callable[[dict[str, Any]], tuple[KeyPath, dict[str, Any]]]
 
 _ASSIGNED = re.compile(r"[A-Za-z][A-Za-z0-9_-]*=")
-# YAML 1.1 takes 1e-6 for text, since it has no point.
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+# A line of flat YAML: a key, then nothing, a quoted text or a plain one, and a comment.
+_YAML = re.compile(
+    r"""(?P<key>[A-Za-z_][\w-]*):(?:[ \t]+(?:"(?P<double>[^"\\]*)"|'(?P<single>[^']*)'"""
+    r"""|(?P<plain>[^\s"'#&*!|>%@`\[{?,-][^#]*?|[-+.]?\d[^#]*?)))?[ \t]*(?:[ \t]#.*)?"""
+)
+_WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None}
+_JSON = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},\n]')
 _REMEDY = "Name a .toml, .json or .yaml file of settings, or give KEY=VALUE."
 
 
@@ -122,15 +128,10 @@ def _parsed(file: str) -> tuple[dict[str, Any], Lines]:
         if suffix == ".json":
             document, lines = bounded_json.loads(text), _lines_of_json(text)
         elif suffix in (".yaml", ".yml"):
-            document, lines = _parse_yaml(text)
+            document, lines = _parse_yaml(text, file)
         else:
             raise InputError(f"{file}: an unknown kind of file. {_REMEDY}")
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = None if mark is None else mark.line + 1
-        what = f"not YAML: {getattr(error, 'problem', None) or 'it cannot be parsed'}"
-        raise ScenarioError([Problem("", what, "A line is `key: value`.", file, line)]) from None
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # of JSON
         at = re.search(r"line (\d+)", str(error))
         what = f"cannot be parsed: {error}"
         raise ScenarioError([Problem("", what, _REMEDY, file, int(at[1]) if at else None)]) from None
@@ -139,46 +140,69 @@ def _parsed(file: str) -> tuple[dict[str, Any], Lines]:
     return document, lines
 
 
-def _parse_yaml(text: str) -> tuple[Any, Lines]:
+def _parse_yaml(text: str, file: str) -> tuple[dict[str, Any], Lines]:
+    """Returns the document of flat YAML: `key: value`, as all of pfl's configs are.
+
+    YAML as a whole is not read: its readers can run code, and its anchors grow without bound.
+    """
+    document: dict[str, Any] = {}
     lines: Lines = {}
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
-    if node is not None:
-        _mark(node, (), lines)
-    return _with_numbers(yaml.safe_load(text)), lines
+    problems = []
+    for number, row in enumerate(text.splitlines(), 1):
+        line = row.rstrip()
+        if not line or line.lstrip().startswith("#") or line == "---":
+            continue
+        matched = _YAML.fullmatch(line)
+        if matched is None:
+            what = f"not of the form `key: value`: {on_one_line(line[:60])}"
+            problems.append(Problem("", what, "Settings are numbers and words, without lists.", file, number))
+        elif matched["key"] in document:
+            problems.append(Problem(matched["key"], "given twice", "Remove one.", file, number))
+        else:
+            lines[matched["key"],] = number
+            document[matched["key"]] = _yaml_value(matched)
+    if problems:
+        raise ScenarioError(problems)
+    return document, lines
+
+
+def _yaml_value(matched: re.Match[str]) -> Any:
+    quoted = matched["double"] if matched["double"] is not None else matched["single"]
+    if quoted is not None:
+        return quoted
+    plain = matched["plain"] or "null"
+    return _WORDS[plain.lower()] if plain.lower() in _WORDS else _number(plain)
 
 
 def _lines_of_json(text: str) -> Lines:
-    """Returns the line of each key of a JSON text: JSON is YAML once its tabs are blanks."""
+    """Returns the line of each key of a valid JSON text."""
     lines: Lines = {}
-    try:
-        node = yaml.compose(text.replace("\t", " "), Loader=yaml.SafeLoader)
-    except yaml.YAMLError:  # such as a key of a thousand letters: then errors name the key alone
-        return {}
-    if node is not None:
-        _mark(node, (), lines)
+    path: list[str | int] = []  # an object's current key, or an array's position, at each depth
+    line, expects_key = 1, False
+    for token in _JSON.findall(text):
+        if token == "\n":
+            line += 1
+        elif token in "[{":
+            path.append(0 if token == "[" else "")
+            expects_key = token == "{"
+        elif token in "]}":
+            path.pop()
+            expects_key = False
+        elif token == ",":
+            position = path[-1]
+            expects_key = isinstance(position, str)
+            if not isinstance(position, str):
+                path[-1] = position + 1
+        elif expects_key:
+            path[-1], expects_key = json.loads(token), False
+            lines[tuple(path)] = line
     return lines
 
 
-def _mark(node: yaml.Node, path: KeyPath, lines: Lines) -> None:
-    if len(path) > MAX_DEPTH:  # or an anchor that contains itself
-        raise ValueError("it is nested too deep")
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            lines[*path, str(key.value)] = key.start_mark.line + 1
-            _mark(value, (*path, str(key.value)), lines)
-    elif isinstance(node, yaml.SequenceNode):
-        for at, value in enumerate(node.value):
-            _mark(value, (*path, at), lines)
-
-
-def _with_numbers(document: Any) -> Any:
-    if not isinstance(document, dict):
-        return document
-    return {key: _number(value) for key, value in document.items()}
-
-
 def _number(value: Any) -> Any:
-    return float(value) if isinstance(value, str) and _NUMBER.fullmatch(value) else value
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value):
+        return value
+    return int(value) if value.lstrip("+-").isdigit() and len(value) < 20 else float(value)
 
 
 def _plain(key: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedprivacy.errors import InputError
+from scenarios.budgets.libraries import reading
 from scenarios.budgets.libraries.registry import BY_NAME
 
 FLOWER = """\
@@ -87,6 +88,25 @@ def test_yaml_reads_numbers_without_a_point(tmp_path: Path) -> None:
     assert read["settings"]["central_delta"] == 1e-6
 
 
+def test_flat_yaml_is_read_as_yaml_reads_it(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml")  # flwr brings it; the command does not use it
+    text = (
+        "---\n# a comment\na: 1\nb: -2.5   # why\nc: 'x # y'\nd: \"z\"\ne: true\nf:\ng: ./data/cifar10\n"
+        "h: 1.0e-6\ni: two words\nj-k: .5\n"
+    )
+    document, lines = reading._parse_yaml(text, "a.yaml")
+    assert document == yaml.safe_load(text)
+    assert lines["j-k",] == 12
+
+
+def test_lines_of_json_are_those_of_its_keys() -> None:
+    text = '{"a": [1, {"b": "\\"{,"},\n [2, {"c": {\n"d": []}}]],\n"e": {"f": 1,\n"g": 2}}'
+    assert reading._lines_of_json(text) == {
+        ("a",): 1, ("a", 1, "b"): 1, ("a", 2, 1, "c"): 2, ("a", 2, 1, "c", "d"): 3,
+        ("e",): 4, ("e", "f"): 4, ("e", "g"): 5,
+    }  # fmt: skip
+
+
 def test_json_of_nvflare_finds_the_filter_and_its_lines(tmp_path: Path) -> None:
     file = written(tmp_path, "config_fed_client.json", NVFLARE)
     assert refusal("nvflare", file) == [
@@ -104,9 +124,10 @@ def test_json_of_nvflare_finds_the_filter_and_its_lines(tmp_path: Path) -> None:
         ("a.toml", "epsilon = \n", ":1: not TOML: "),
         ("a.json", '{\n"epsilon": }', ":2: cannot be parsed: "),
         ("a.json", "[1]", ": has no keys."),
-        ("a.yaml", "a: [1\nb: 2\n", "not YAML: "),
-        ("a.yaml", "a: &x [*x]\n", "nested too deep"),
-        ("a.yaml", "!!python/object/apply:os.system ['true']\n", "not YAML: "),
+        ("a.yaml", "b: 2\na: [1, 2]\n", ":2: not of the form `key: value`: a: [1, 2]."),
+        ("a.yaml", "a: &x 1\n", ":1: not of the form `key: value`"),
+        ("a.yaml", "!!python/object/apply:os.system ['true']\n", ":1: not of the form"),
+        ("a.yaml", "cohort_size: 1\ncohort_size: 2\n", ":2: cohort_size: given twice."),
         ("a.ini", "epsilon = 1", ": an unknown kind of file."),
         ("pyproject.toml", "[tool.black]\nx = 1\n", ": has no [tool.flwr.app.config]."),
         ("a.json", '{"x": NaN}', "cannot be parsed: "),
