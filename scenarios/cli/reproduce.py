@@ -1,4 +1,7 @@
-"""`fedprivacy reproduce`: published claims beside our figures. Heavy imports happen inside the command."""
+"""`fedprivacy reproduce`: published claims beside our figures.
+
+Heavy imports happen inside the command.
+"""
 
 from __future__ import annotations
 

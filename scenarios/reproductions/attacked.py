@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedprivacy.documents.kinds import read_whole
+from fedprivacy.documents.kinds import read_as
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.errors import RunError
 from fedprivacy.io.toml_text import literal
@@ -52,8 +52,8 @@ class Game:
         options = [f"--attack {name}" for name in self.attacks]
         return " ".join(["fedprivacy replay", self.scenario, *options, *map(_set, self.overrides)])
 
-    def replay(self, place: Place) -> ReplayDocument:
-        """Replays the attacks, and stores the run.
+    def replay(self, place: Place) -> tuple[ReplayDocument, str]:
+        """Replays the attacks and stores the run; returns the public part of its result, and its directory.
 
         Raises:
             RunError: They did not finish.
@@ -62,10 +62,9 @@ class Game:
         from scenarios.engines.launch import check_workers
 
         document = replay(self.load(place), place.out, workers=check_workers(None), command=self.command)
-        result = read_whole(ReplayDocument, document)
-        if result.status != "finished":
-            raise RunError(f"{self.scenario}: {result.error or result.status}")
-        return result
+        if document["status"] != "finished":
+            raise RunError(f"{self.scenario}: did not finish; {document['path']} has the reason.")
+        return read_as(ReplayDocument, document), str(document["path"])
 
 
 def _set(override: str) -> str:
@@ -76,8 +75,8 @@ def measured(game: Game, figure: Figure) -> Callable[[Place], Measured]:
     """Returns the measurement of a figure of attacks; the attacked run has no privacy, hence no epsilon."""
 
     def measure(place: Place) -> Measured:
-        result = game.replay(place)
-        return Measured(figure(result), run=str(result.path))
+        result, path = game.replay(place)
+        return Measured(figure(result), run=path)
 
     return measure
 
@@ -101,7 +100,11 @@ def _advantage_of_lira(result: ReplayDocument) -> float:
 _LIRA = Game(
     "white-box-location30",
     ("black-box", "references"),
-    ('attacks.black-box.methods=["loss"]', 'attacks.references.methods=["lira"]'),
+    (
+        'attacks.black-box.methods=["loss"]',
+        'attacks.references.methods=["lira"]',
+        "attacks.references.references=16",
+    ),
 )
 _PASSIVE = Game("white-box-federation", ("passive",), ("game.repeats=1",))
 ROWS: tuple[Row, ...] = ()
