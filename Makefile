@@ -7,7 +7,7 @@ JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -lt 4 ] && echo $$((n +
 STAMP := $(VENV)/.installed
 COMPILED := $(VENV)/.compiled
 
-.PHONY: install demo docs test lint style types suite clean
+.PHONY: install demo docs reproduce test lint style types suite clean
 
 install: $(STAMP)
 
@@ -24,6 +24,10 @@ demo: install
 # Offline, and strict: a link, reference or heading that is not there fails the build, after all of them were listed.
 docs: install
 	$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs docs/_build/html
+
+# Every published claim beside our figure, those that train models too: some minutes. Rows without data are skipped.
+reproduce: install
+	$(BIN)/fedprivacy reproduce --all
 
 lint: style types
 

@@ -11,10 +11,12 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from scenarios.budgets.command_options import COMMANDS, Help, Options
+from scenarios.budgets.libraries.registry import LIBRARIES, Entry
 from scenarios.cli.output import Json, print_answer
 
 app = typer.Typer(
-    help="Epsilon to noise and back, for each mechanism; what composition, groups and shuffling do to it.",
+    help="Epsilon to noise and back, for each mechanism; what composition, groups and shuffling do to it; "
+    "and the cost of other libraries' settings.",
     no_args_is_help=True,
 )
 
@@ -39,6 +41,35 @@ def command_of(options: type[Options]) -> Callable[..., None]:
     return command
 
 
+def command_of_library(entry: Entry) -> Callable[..., None]:
+    """Returns the command that reads a library's settings."""
+
+    def command(
+        settings: Annotated[
+            list[str],
+            typer.Argument(metavar="[FILE] [KEY=VALUE]...", help="A file of settings, and settings."),
+        ],
+        adjacency: Annotated[
+            str | None,
+            typer.Option(
+                help="replace-one, add-remove or zero-out.",
+                show_default="add-remove for Opacus and pfl, else replace-one",
+            ),
+        ] = None,
+        verbose: Annotated[
+            bool, typer.Option("--verbose", help="Print every guarantee with its assumptions.")
+        ] = False,
+        json_: Json = False,
+    ) -> None:
+        from scenarios.cli.display_libraries import show_library
+
+        document = entry.load().document(settings, adjacency)
+        print_answer(document, json_, lambda stated: show_library(stated, verbose))
+
+    command.__doc__ = entry.help
+    return command
+
+
 def _parameters(options: type[Options]) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(options, include_extras=True)
     for field in dataclasses.fields(options):
@@ -54,3 +85,5 @@ def _parameters(options: type[Options]) -> Iterator[inspect.Parameter]:
 
 for _options in COMMANDS:
     app.command(_options.mechanism)(command_of(_options))
+for _entry in LIBRARIES:
+    app.command(_entry.name)(command_of_library(_entry))

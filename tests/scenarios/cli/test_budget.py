@@ -71,3 +71,37 @@ def test_compose_shows_all_theorems() -> None:
     shown = RUNNER.invoke(app, ["budget", "compose", "--rounds", "100", "--epsilon", "0.1"]).stdout
     for row in ("basic    │ 10 ", "advanced │ 5.851", "optimal  │ 4.307"):
         assert row in shown
+
+
+def test_a_library_shows_its_figures_and_a_guarantee_for_each_observer() -> None:
+    words = ["budget", "flower", "epsilon=8", "delta=1e-5", "clipping_norm=1", "sensitivity=1", "rounds=100"]
+    brief, full = (RUNNER.invoke(app, [*words, *more]) for more in ([], ["--verbose"]))
+    document = json.loads(RUNNER.invoke(app, [*words, "--json"]).stdout)
+    assert (brief.exit_code, full.exit_code, brief.stderr) == (0, 0, "")
+    assert document["words"] in brief.stdout
+    for text in (
+        "18.9",
+        "685.3",
+        "- Against the server",
+        "- Against an outsider",
+        "Provided that each client",
+    ):
+        assert text in brief.stdout
+    for guarantee in document["guarantees"]:
+        assert f"- {guarantee['words']}" in full.stdout
+    assert "Flower 1.41: mechanism = local, epsilon = 8.0" in full.stdout
+
+
+def test_a_library_without_a_guarantee_gives_the_reason_and_assumes_nothing() -> None:
+    shown = RUNNER.invoke(app, ["budget", "nvflare", "percentile=10"]).stdout
+    assert shown.count("- No guarantee against ") == 3
+    assert "Provided that" not in shown
+
+
+def test_a_file_cannot_act_on_the_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"percentile": 10, "\\u001b[31mred": 1}')
+    shown = RUNNER.invoke(app, ["budget", "nvflare", str(file)])
+    assert shown.exit_code == 0
+    assert "\x1b[31m" not in shown.stdout
+    assert "red" in shown.stdout
