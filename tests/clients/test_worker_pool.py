@@ -80,6 +80,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Fleet, "piece_size", lambda self, records=None, *, formed=False: 7 if formed else 11)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_workers_change_no_bit(make_scenario, tmp_path: Path, kind: str) -> None:
     def played(workers: int) -> tuple[dict, dict[str, np.ndarray]]:

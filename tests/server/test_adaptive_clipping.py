@@ -155,6 +155,7 @@ def test_the_share_is_reckoned_over_who_is_expected_and_not_over_who_came(
     assert told == [12 * 0.5 * 0.75] * 4
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_resumed_run_goes_on_with_its_norm(make_scenario, tmp_path: Path, workers: int) -> None:
     asked = make_scenario(*ADAPTIVE, "server.rounds=4", "federation.hosts=2")

@@ -56,6 +56,7 @@ def half_noise(monkeypatch) -> None:
     monkeypatch.setattr(Gaussian, "standard_deviation", half)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("trust", ["central", "local"])
 def test_unsampled_gaussian_noise_keeps_its_claim_and_the_audit_has_teeth(
     make_scenario, trial, make_people, trust: str
@@ -96,6 +97,7 @@ FIXED = CANARY.replace("rounds = 2", "rounds = 1").replace('"all"', '"fixed"\nco
 FIXED = FIXED.replace("delta = 1e-2", "delta = 0.1")
 
 
+@pytest.mark.exhaustive
 def test_a_cohort_of_fixed_size_keeps_its_claim_where_another_takes_the_canarys_place(
     make_scenario, trial, make_people
 ) -> None:

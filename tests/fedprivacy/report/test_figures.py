@@ -22,6 +22,7 @@ def document(tmp_path_factory: pytest.TempPathFactory, make_scenario) -> dict[st
     return compare(make_scenario(*only), tmp_path_factory.mktemp("runs"), workers=1)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("kind", FORMATS)
 def test_each_chart_is_a_file_of_its_own(document, tmp_path: Path, kind: str) -> None:
     paths = write_figures(document, tmp_path / "figures", kind)

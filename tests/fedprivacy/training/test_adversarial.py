@@ -94,6 +94,7 @@ def plain(task: Task, at: int) -> np.ndarray:
     return flat_weights(module) - task.weights
 
 
+@pytest.mark.exhaustive(beyond=3)
 @pytest.mark.parametrize(
     "options",
     [

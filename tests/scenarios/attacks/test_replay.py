@@ -176,6 +176,7 @@ def test_nothing_is_kept_of_what_was_seen_where_none_of_it_is_wanted(tmp_path) -
     assert not any("sensitive" in note for note in document["notes"])
 
 
+@pytest.mark.exhaustive
 def test_the_game_is_played_at_each_epsilon_with_clipping_alone_and_without_privacy(tmp_path) -> None:
     privacy = 'privacy={trust="local", clipping_norm=1.0, epsilon=1.0, delta=1e-3}'
     more = ("game.epsilons=[1.0, 50.0]", "game.clipped=true", "game.unprotected=true")
@@ -268,6 +269,7 @@ def test_targets_that_a_spent_victim_cost_are_told_and_the_bound_stands_beside(t
         assert "AUC at most 0." in attack["bound"]["words"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_number_of_workers_changes_no_number(played, tmp_path) -> None:
     two = replay(scenario(), tmp_path, workers=2)

@@ -289,7 +289,8 @@ def fingerprint(content: RecordDict) -> str:
 # ------------------------------------------------------------------ fixtures
 
 
-SIMULATED = ["embedded", pytest.param("ray", marks=pytest.mark.slow)]
+# Each grid on Ray starts workers, which import for seconds; test_ray.py has Ray in every run of the tests.
+SIMULATED = ["embedded", pytest.param("ray", marks=[pytest.mark.slow, pytest.mark.exhaustive])]
 EVERY = [*SIMULATED, pytest.param("superlink", marks=pytest.mark.slow)]
 
 
@@ -809,7 +810,8 @@ def test_a_plain_server_app_runs_without_deprecated_use(
 @pytest.mark.parametrize(
     ("every_engine", "trust"),
     [("embedded", "local"), ("embedded", "central")]
-    + [pytest.param(*pair, marks=pytest.mark.slow) for pair in (("ray", "central"), ("superlink", "local"))],
+    + [pytest.param(*pair, marks=pytest.mark.slow) for pair in (("superlink", "local"),)]
+    + [pytest.param("ray", "central", marks=[pytest.mark.slow, pytest.mark.exhaustive])],
     indirect=["every_engine"],
 )
 def test_a_statistics_run_gives_the_same_answers_on_any_engine(

@@ -53,6 +53,7 @@ def test_cells_differ_in_trust_and_epsilon_alone_and_their_seeds_are_paired(aske
     assert {cell.plan.rounds for cell in cells if cell.corner.trust == "local"} == {2}
 
 
+@pytest.mark.exhaustive
 def test_the_numbers_do_not_depend_on_the_number_of_workers(asked, tmp_path: Path) -> None:
     one = compare(asked, tmp_path / "one", workers=1)
     two = compare(asked, tmp_path / "two", workers=2)
@@ -321,6 +322,7 @@ def test_no_mechanism_is_called_best_where_one_other_cannot_be_told_apart() -> N
     assert "SQKR 39.0 % (1.0 points less, one seed, no interval)" in finding(cells)
 
 
+@pytest.mark.exhaustive
 def test_several_local_mechanisms_stand_side_by_side(make_scenario, base_text: str, tmp_path: Path) -> None:
     text = base_text.replace("noise_multiplier = 2.0", "epsilon = 1.0") + (
         "[compare]\ntrusts = ['central', 'local']\nepsilons = [8.0]\nseeds = [3]\n"
@@ -459,6 +461,7 @@ def test_without_units_labels_and_noise_are_what_they_were(asked) -> None:
         assert run_streams(plain, people).run == run_streams(other, people).run
 
 
+@pytest.mark.exhaustive
 def test_settings_are_varied_one_at_a_time(make_scenario, tmp_path: Path) -> None:
     asked = make_scenario(
         "privacy.epsilon=8.0", "compare.seeds=[1, 2]", "compare.trusts=['central']", "compare.epsilons=[8.0]",
@@ -512,6 +515,7 @@ def test_settings_are_varied_at_an_epsilon(make_scenario) -> None:
         make_scenario("compare.vary.training.learning_rate=[0.1, 1.0]")
 
 
+@pytest.mark.exhaustive
 def test_options_are_compared_with_the_scenario_without_them_at_every_epsilon(
     make_scenario, tmp_path: Path
 ) -> None:
