@@ -189,6 +189,7 @@ def test_a_client_that_fails_fails_alone_in_any_process(make_scenario) -> None:
     assert sum(len(part.clients) for part in found) == 299
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_was_killed_is_replaced_and_its_piece_done_again(make_scenario, tmp_path: Path) -> None:
     """Somebody ends a process between two rounds: the same bits as without, and the record says so."""
 

@@ -156,6 +156,7 @@ def test_a_resumed_run_has_the_same_figures(tmp_path: Path) -> None:
     assert resume(path, report=False)["final"] == whole["final"]
 
 
+@pytest.mark.exhaustive
 def test_a_comparison_has_the_groups_of_each_cell_over_its_seeds(tmp_path: Path) -> None:
     document = compare(scenario(), tmp_path / "out", workers=1)
     path = Path(document["path"])

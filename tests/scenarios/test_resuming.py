@@ -162,6 +162,7 @@ def test_what_was_killed_goes_on_by_cell_to_the_same_document(wholes, tmp_path: 
     assert (path / "report.html").exists()
 
 
+@pytest.mark.exhaustive
 def test_a_cell_that_was_killed_in_the_middle_goes_on_from_its_checkpoint(
     wholes, tmp_path: Path, monkeypatch
 ) -> None:
@@ -204,6 +205,7 @@ def test_a_cell_that_was_killed_in_the_middle_goes_on_from_its_checkpoint(
                 assert timeless(mine[key]) == timeless(theirs[key])
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_finished_before_its_cell_was_written_is_taken_as_it_is(
     wholes, tmp_path: Path, monkeypatch
 ) -> None:

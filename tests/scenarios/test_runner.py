@@ -129,7 +129,7 @@ class Stop(Exception):
     """A fault in the middle of a run."""
 
 
-@pytest.mark.exhaustive(beyond=2)
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     "overrides",
     [("server.rounds=5",), (*ADAM, "server.denoise=student-t"), (*LOCAL, "server.rounds=5"), SHARED],
@@ -465,7 +465,7 @@ def test_a_noise_in_the_record_that_is_not_that_of_its_scenario_is_not_believed(
         resume(path)
 
 
-@pytest.mark.exhaustive(beyond=2)
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("overrides", [("server.rounds=5",), (*LOCAL, "server.rounds=5")])
 @pytest.mark.parametrize("damaged", [1, 2])
 def test_a_damaged_checkpoint_is_told_and_the_one_before_used_or_the_start(

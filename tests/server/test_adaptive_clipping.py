@@ -134,6 +134,7 @@ def test_the_claim_is_that_of_a_norm_that_stays(make_scenario, trial) -> None:
     assert adaptive.fleet.plan.adaptive.update_noise > fixed.fleet.plan.noise_multiplier
 
 
+@pytest.mark.exhaustive
 def test_without_noise_to_speak_of_half_of_the_updates_are_clipped(make_scenario, trial) -> None:
     played = trial(make_scenario(*QUIET, "privacy.clipping_norm=0.001", "server.rounds=80"))
     played.play()

@@ -57,6 +57,7 @@ def test_a_round_with_too_few_survivors_moves_nothing_and_the_run_goes_on(nodes:
     assert document["privacy"]["guarantees"] == served(whole, Wire(whole))["privacy"]["guarantees"]
 
 
+@pytest.mark.exhaustive
 def test_the_reason_of_a_void_round_is_the_operators(nodes: MaskedNodes, capsys) -> None:
     """All inputs came, and too few nodes opened them: the counts of clients do not explain that."""
 

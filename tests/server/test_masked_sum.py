@@ -71,7 +71,7 @@ def _folder(nodes: MaskedNodes, name: str) -> Path:
     return folder
 
 
-@pytest.mark.exhaustive(beyond=5)
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("phase", list(Phase)[:5])
 @pytest.mark.parametrize("of", ["request", "reply"])
 def test_one_client_may_drop_out_in_any_phase(nodes: MaskedNodes, phase: Phase, of: str) -> None:
@@ -84,7 +84,7 @@ def test_one_client_may_drop_out_in_any_phase(nodes: MaskedNodes, phase: Phase, 
     assert total.faults.by_kind == ({"no_answer": 1} if phase <= Phase.INPUTS else {})
 
 
-@pytest.mark.exhaustive(beyond=2)
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("phase", list(Phase)[:5])
 def test_with_too_few_clients_a_round_is_void_and_the_next_one_works(
     nodes: MaskedNodes, phase: Phase
@@ -289,7 +289,7 @@ def test_a_node_that_speaks_for_another_is_left_out(nodes: MaskedNodes) -> None:
     assert total.faults.by_kind == {"reply_shape": 1}
 
 
-@pytest.mark.exhaustive(beyond=3)
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize(
     "values",
     [

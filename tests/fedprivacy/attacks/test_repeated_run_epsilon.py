@@ -69,12 +69,14 @@ def test_unsampled_gaussian_noise_keeps_its_claim_and_the_audit_has_teeth(
     assert claimed["outsider"] / 2 <= proved <= claimed["outsider"]
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("trust", ["central", "local"])
 def test_half_the_noise_breaks_the_claim(make_scenario, trial, make_people, half_noise, trust: str) -> None:
     present, absent, claimed = scores(make_scenario, trial, make_people, f"privacy.trust={trust}", trials=240)
     assert gaussian_bound(present, absent, 1e-2, CONFIDENCE).epsilon > claimed["outsider"]
 
 
+@pytest.mark.exhaustive
 def test_a_single_local_message_keeps_the_claim_against_the_server(make_scenario, trial, make_people) -> None:
     # A population of one: the sum that the model shows is the message that the server sees.
     one = ["privacy.trust=local", "data.records=1"]

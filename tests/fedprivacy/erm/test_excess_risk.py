@@ -72,7 +72,7 @@ APPROACHES: tuple[tuple[type[Approach], Objective, float, dict[str, Any]], ...] 
 )  # fmt: skip
 
 
-@pytest.mark.exhaustive(every=7)
+@pytest.mark.exhaustive(every=11)
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 @pytest.mark.parametrize(
     ("kind", "objective", "delta", "more"),

@@ -111,7 +111,7 @@ def test_the_noise_is_made_for_the_plane_of_two_records_or_the_line_of_one() -> 
         assert approach.noise == pytest.approx(change / tilted_mu(left, 0.99e-3, directions))
 
 
-@pytest.mark.exhaustive(beyond=1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
 def test_noise_of_its_own_hides_where_the_solver_stopped(delta: float) -> None:
     """With a tolerance that is not small: where records say nothing theta is -b/(m lambda) and that noise."""

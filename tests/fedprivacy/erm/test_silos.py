@@ -71,6 +71,7 @@ def test_two_releases_share_no_noise() -> None:
     assert np.linalg.norm(2 * two - one - apart) > 1e-2
 
 
+@pytest.mark.exhaustive
 def test_noise_of_the_average_is_root_k_times_that_of_one_curator() -> None:
     """Of silos of one size: K times the noise each, averaged over K of them."""
     average = OneShotAverage(OutputPerturbation(OBJECTIVE, 1.0, 1e-4), (N,) * K).fit(silos(), Streams(4))

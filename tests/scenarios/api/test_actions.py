@@ -29,6 +29,7 @@ def two_layers() -> Callable[[], nn.Module]:
     return lambda features, classes: nn.Linear(features[0], classes)
 
 
+@pytest.mark.exhaustive
 def test_a_command_a_file_and_arrays_give_the_same_bits(tmp_path: Path, arrays: tuple) -> None:
     x, y, users = arrays
     people = fp.people(x, y, users=users)

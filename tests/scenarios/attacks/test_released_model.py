@@ -159,6 +159,7 @@ def test_a_stored_run_is_attacked_again_and_by_new_attacks(played, tmp_path) -> 
     assert "exposures" not in again
 
 
+@pytest.mark.exhaustive
 def test_an_outsider_is_held_against_its_bound_when_the_noise_is_used_up(tmp_path) -> None:
     """All answers of the clients are given in training: what only looks needs none."""
     document = replay(scenario(*PRIVATE), tmp_path, workers=1)

@@ -97,6 +97,7 @@ def test_a_stored_run_is_attacked_again_with_the_same_scores_and_without_trainin
     assert not list(Path(again["path"]).glob("run-*"))
 
 
+@pytest.mark.exhaustive
 def test_what_a_passive_attacker_saw_is_scored_again_without_playing_a_round(
     played, tmp_path, monkeypatch
 ) -> None:
@@ -247,6 +248,7 @@ def test_a_game_that_one_of_the_seeds_cannot_draw_is_refused_before_anything_is_
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.exhaustive
 def test_targets_that_a_spent_victim_cost_are_told_and_the_bound_stands_beside(tmp_path) -> None:
     """Twelve answers, two in the warm-up, two to `look`, six to `climb`: with the last two, a participant
     can raise 45 targets and watch them, and the other 45 stay unasked.

@@ -240,6 +240,7 @@ def test_another_size_of_the_sum_is_refused_on_reading(document, tmp_path) -> No
         checked_document(folder)
 
 
+@pytest.mark.exhaustive
 def test_transcripts_of_sums_are_scored_again_without_a_round(document, tmp_path, monkeypatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("a round was played")

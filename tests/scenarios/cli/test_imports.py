@@ -42,6 +42,7 @@ def imported(*arguments: str, cache: Path) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
+@pytest.mark.exhaustive
 def test_lists_and_budgets_need_neither_torch_nor_the_slow_half_of_scipy(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     assert imported("scenarios", cache=tmp_path) <= {"numpy"}

@@ -394,6 +394,7 @@ def units(tmp_path_factory: pytest.TempPathFactory) -> dict:
     return compare(Scenario.from_text(UNITS), tmp_path_factory.mktemp("units"), workers=1)
 
 
+@pytest.mark.exhaustive
 def test_each_unit_is_compared_under_each_trust_model_that_has_noise(units: dict) -> None:
     assert [(cell["trust"], cell["unit"]) for cell in units["cells"]] == [
         ("none", "client"), ("central", "client"), ("central", "example"), ("local", "client"), ("local", "example"),

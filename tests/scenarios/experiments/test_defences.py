@@ -73,7 +73,6 @@ def whole(tmp_path_factory) -> dict:
     return run(scenario(), tmp_path_factory.mktemp("whole"), report=False)
 
 
-@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("patience", [1, 3])
 def test_a_run_ends_in_the_round_that_the_losses_without_the_rule_say(
     whole, tmp_path: Path, patience: int

@@ -75,6 +75,7 @@ def test_who_is_married_by_education(tmp_path: Path, real_data: Any) -> None:
     assert document["surface"]["approach"] == "gradient"
 
 
+@pytest.mark.exhaustive
 def test_education_and_income(tmp_path: Path, real_data: Any) -> None:
     path = real_data("pums_fulton.npz")
     document = played("education-and-income", tmp_path, f'data.path="{path}"', "study.epsilons=[1.0]")

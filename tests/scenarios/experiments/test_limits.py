@@ -132,6 +132,7 @@ def test_limits_of_a_comparison_that_cannot_run_are_refused(compare_table: str, 
         Scenario.from_text(PLANTED, overrides=[f"compare={compare_table}"])
 
 
+@pytest.mark.exhaustive
 def test_a_comparison_can_have_limits_and_then_clipping_alone_is_trained_once(tmp_path: Path) -> None:
     table = (
         'compare={trusts=["central"], epsilons=[100.0], seeds=[1, 2], limits=["no-noise", "rounds-double"]}'
