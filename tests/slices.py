@@ -13,7 +13,7 @@ from zlib import crc32
 
 import pytest
 
-SLICES = 12
+SLICES = 24
 LEFT_OUT = pytest.StashKey[int]()  # how many tests this process leaves to other slices
 
 

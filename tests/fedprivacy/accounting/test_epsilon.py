@@ -369,6 +369,7 @@ def test_adjacency_must_be_known() -> None:
 # --- properties -----------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @given(st.floats(0.3, 30.0), st.floats(0.001, 0.9), st.integers(1, 200), st.sampled_from(list(RELATIONS)))
 @settings(max_examples=10, deadline=None)
 def test_sampling_helps_and_more_noise_costs_less(

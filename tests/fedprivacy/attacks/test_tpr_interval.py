@@ -33,7 +33,7 @@ def covers(draw: Callable[[], tuple[tuple[float, float], float]], runs: int) -> 
     assert missed <= binom.isf(FALSE_ALARM, runs, 1 - LEAST)
 
 
-@pytest.mark.exhaustive(every=7)
+@pytest.mark.exhaustive(every=11)
 @pytest.mark.parametrize("step", [None, 0.1, 1.0])
 @pytest.mark.parametrize(
     ("gap", "rate", "members", "others"),

@@ -40,6 +40,7 @@ def test_no_placeholder_is_left_and_colours_are_those_of_the_page(document, tmp_
         assert "#0072b2" in used  # central
 
 
+@pytest.mark.exhaustive
 def test_a_bitmap_has_ink_on_white_and_a_margin(document, tmp_path: Path) -> None:
     for path in write_figures(document, tmp_path, "png"):
         pixels = matplotlib.image.imread(path)[..., :3]

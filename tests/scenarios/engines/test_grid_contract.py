@@ -810,9 +810,11 @@ def test_a_plain_server_app_runs_without_deprecated_use(
 
 @pytest.mark.parametrize(
     ("every_engine", "trust"),
-    [("embedded", "local"), ("embedded", "central")]
-    + [pytest.param("superlink", "local", marks=[pytest.mark.slow, pytest.mark.exhaustive])]
-    + [pytest.param("ray", "central", marks=[pytest.mark.slow, pytest.mark.exhaustive])],
+    [
+        *(("embedded", "local"), ("embedded", "central")),
+        pytest.param("superlink", "local", marks=[pytest.mark.slow, pytest.mark.exhaustive]),
+        pytest.param("ray", "central", marks=[pytest.mark.slow, pytest.mark.exhaustive]),
+    ],
     indirect=["every_engine"],
 )
 def test_a_statistics_run_gives_the_same_answers_on_any_engine(

@@ -135,6 +135,7 @@ def test_a_cell_states_the_guarantees_of_its_weakest_seed() -> None:
     assert weakest([stated(None, 0.5), stated(2.0, 0.25)]) == stated(None, 0.5)
 
 
+@pytest.mark.exhaustive
 def test_a_comparison_that_failed_says_so_of_the_cell_whose_run_was_resumed(
     make_scenario, base_text: str, tmp_path: Path, monkeypatch
 ) -> None:
