@@ -994,6 +994,7 @@ def test_the_same_document_gives_the_same_page(compared: Page, ran: Page) -> Non
         assert document == before
 
 
+@pytest.mark.exhaustive
 def test_drawing_leaves_matplotlib_as_it_was() -> None:
     program = (
         "import sys, matplotlib as m\n"
