@@ -4,10 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One more test at once than there are cores, up to five: many tests wait for processes that they start.
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -lt 4 ] && echo $$((n + 1)) || echo 5)
+# Of the tests marked exhaustive: a number takes one slice of them, `all` or `none` are possible (tests/slices.py).
+SLICE ?= 0
 STAMP := $(VENV)/.installed
 COMPILED := $(VENV)/.compiled
 
-.PHONY: install demo docs reproduce test lint style types suite clean
+.PHONY: install demo docs reproduce test test-all lint style types suite clean
 
 install: $(STAMP)
 
@@ -43,10 +45,14 @@ types: install
 test: style
 	$(MAKE) --jobs 2 types suite
 
+# With every exhaustive test: before a release, and after a change that reaches far.
+test-all:
+	$(MAKE) test SLICE=all
+
 # One thread for each worker: two that share two cores would otherwise wait for each other. Bytecode is kept, also
 # where the environment says otherwise: tests start hundreds of processes, each of which would compile all modules.
 suite: $(COMPILED)
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal --slice $(SLICE)
 
 # All workers would compile the same modules at once, for half a minute each. Problems of collection are for the suite.
 $(COMPILED): $(STAMP)

@@ -25,6 +25,7 @@ from scenarios.engines.embedded import EmbeddedGrid
 from server.app import federation_of
 from server.secure_sum import secured
 
+pytest_plugins = ["tests.slices", "pytester"]
 # Before any test imports them, so that their failures show values.
 pytest.register_assert_rewrite("pages", "shown")
 os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")

@@ -51,6 +51,7 @@ def test_a_run_is_that_of_every_scenario_and_evaluates_in_its_last_round_alone(t
     assert timing.after(1).rounds == timing.rounds[1:]
 
 
+@pytest.mark.exhaustive
 def test_it_measures_and_writes_every_row(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

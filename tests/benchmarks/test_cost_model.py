@@ -43,6 +43,7 @@ def test_each_axis_covers_two_orders_of_magnitude_and_changes_one_thing() -> Non
     assert [name for name, _, _ in points("parameters", ["lr", "mlp"])] == ["mlp"] * len(AXES["parameters"])
 
 
+@pytest.mark.exhaustive
 def test_laws_and_picture_are_of_what_was_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,6 +65,7 @@ def test_laws_and_picture_are_of_what_was_measured(
     assert "clients, lr: 10 ms and 100 us a client; 300 MB and 10 kB a client." in capsys.readouterr().out
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_each_run_is_measured_in_a_process_of_its_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -17,6 +17,7 @@ from fedprivacy.models.by_name import flat_weights
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("name", "mode"),
     [

@@ -16,6 +16,7 @@ MISSING = "0.975 of the whole; not unbiased"
 SHARP = "central: the same; local: outsider 1.18 becomes 12.1"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "engine", "expected"),
     [

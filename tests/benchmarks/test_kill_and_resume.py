@@ -14,6 +14,7 @@ from benchmarks.kill_and_resume import facts_of, shares, tasks, torture
 from benchmarks.killing import Broken, Killer
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_runs_that_are_killed_end_with_the_same_bits_ledger_and_events(tmp_path: Path) -> None:
     killer = Killer(warm(), ENVIRONMENT, random.Random(3), groups=False)

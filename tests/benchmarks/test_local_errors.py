@@ -17,6 +17,7 @@ from fedprivacy.mechanisms.local import LOCAL
 from fedprivacy.mechanisms.privunit import PrivUnitG
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(("mechanism", "answers"), REFERENCE)
 def test_the_formulas_give_the_known_errors(mechanism: str, answers: int) -> None:
     """To the three digits that are known, but for what the notes say."""
@@ -47,6 +48,7 @@ def test_an_answer_of_many_costs_what_exact_composition_says(answers: int) -> No
     assert each == pytest.approx({10: 0.80004, 100: 0.16961}[answers], rel=1e-4)
 
 
+@pytest.mark.exhaustive
 def test_it_measures_what_it_predicts_and_writes_a_table_and_a_picture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,6 +21,7 @@ def test_a_row() -> None:
     assert 0 <= row.wrapped_independent < row.wrapped_equal < 1e6 * mechanism.wrap_chance
 
 
+@pytest.mark.exhaustive
 def test_nothing_wraps_in_a_million_coordinates_of_independent_updates() -> None:
     """Their sum is far shorter than that of equal ones, for which the modulus has room."""
     mechanism = calibrated(1000, 1024, 8.0, 14)

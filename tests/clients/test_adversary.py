@@ -43,6 +43,7 @@ def attacked(make_scenario, trial, *overrides: str, ascent: Ascent | None = None
     return played, mod, seen, wire
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("observe", ["sum", "each"])
 def test_a_passive_participant_changes_no_bit_and_sees_what_the_others_did(
     make_scenario, trial, observe

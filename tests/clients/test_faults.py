@@ -51,6 +51,7 @@ def budgets(fleet: Fleet) -> Budgets | None:
     return Budgets.fresh(12, 3) if fleet.plan.trust == "local" else None
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize(
     ("harm", "kind", "workers"), [("kill", "worker_died", 2), ("hang", "late", 2), ("hang", "late", 1)]
 )

@@ -80,6 +80,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Fleet, "piece_size", lambda self, records=None, *, formed=False: 7 if formed else 11)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_workers_change_no_bit(make_scenario, tmp_path: Path, kind: str) -> None:
     def played(workers: int) -> tuple[dict, dict[str, np.ndarray]]:
@@ -188,6 +189,7 @@ def test_a_client_that_fails_fails_alone_in_any_process(make_scenario) -> None:
     assert sum(len(part.clients) for part in found) == 299
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_was_killed_is_replaced_and_its_piece_done_again(make_scenario, tmp_path: Path) -> None:
     """Somebody ends a process between two rounds: the same bits as without, and the record says so."""
 

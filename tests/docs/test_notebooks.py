@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+
+import fedprivacy as fp
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -40,6 +44,21 @@ def test_no_output_is_stored(path: Path) -> None:
         assert cell.get("execution_count") is None
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_call_of_a_notebook_has_arguments_that_the_function_takes(path: Path) -> None:
+    cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    calls = [
+        node
+        for node in ast.walk(ast.parse("\n".join(cells)))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("fp.")
+    ]
+    assert len(calls) > 2
+    for call in calls:
+        function = getattr(fp, ast.unparse(call.func).removeprefix("fp."))
+        inspect.signature(function).bind(*call.args, **{str(each.arg): each.value for each in call.keywords})
+
+
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from generators import commands, documents, errors, gallery, mechanisms, pictures, python_names, scenario_keys
+from mdit_py_plugins.anchors.index import slugify
 
 import fedprivacy
 from fedprivacy.documents.kinds import KINDS as DOCUMENTS
@@ -51,6 +52,7 @@ class Page(HTMLParser):
             self.loaded.append(values[attribute])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_site_builds_strictly_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     site = tmp_path / "html"
@@ -159,14 +161,36 @@ def test_the_reference_has_every_key_command_document_name_and_mechanism() -> No
         assert f"## fedprivacy {command.__name__.partition('_')[0]}\n" in listed
     assert "### fedprivacy budget gaussian\n" in listed
     assert "`--set KEY=VALUE`" in listed
+    stored = documents.markdown()
     for kind in DOCUMENTS:
-        assert f"## {kind}\n" in documents.markdown()
+        assert f"## {kind}\n" in stored
     names = python_names.markdown()
     for name in fedprivacy.__all__:
         assert f"fedprivacy.{name}\n" in names
+    registered = mechanisms.markdown()
     for name in REGISTRY:
-        assert f"`{name}`" in mechanisms.markdown()
+        assert f"`{name}`" in registered
     assert f"    - `{UnsupportedEvent.__module__}.UnsupportedEvent`, exit code 2" in errors.markdown()
+
+
+def test_links_of_a_page_lead_to_a_page_and_a_heading() -> None:
+    """Sphinx reports them too, and those of generated parts; this names them in a second."""
+    pages = {path: path.read_text() for path in DOCS.glob("**/*.md") if "_build" not in path.parts}
+    headings = {
+        path: {slugify(heading) for heading in re.findall(r"(?m)^#{1,4} (.*)$", text)}
+        for path, text in pages.items()
+    }
+    broken = []
+    for path, text in pages.items():
+        for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"(?ms)^```.*?^```$|`[^`\n]*`", "", text)):
+            target, _, anchor = link.partition("#")
+            if ELSEWHERE.match(link) or link.startswith("mailto:"):
+                continue
+            file = (path.parent / target).resolve() if target else path
+            known = file in pages and "<!-- generated:" not in pages[file]
+            if not file.exists() or (anchor and known and anchor not in headings[file]):
+                broken.append((path.name, link))
+    assert broken == []
 
 
 def test_each_page_is_in_a_menu() -> None:

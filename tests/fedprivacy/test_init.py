@@ -47,6 +47,7 @@ def test_every_argument_of_every_call_has_a_type() -> None:
         assert set(inspect.signature(function).parameters) | {"return"} == set(hints), name
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("name", CALLS)
 def test_the_example_of_each_call_runs(name: str) -> None:
     function = getattr(fp, name)

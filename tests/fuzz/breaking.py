@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as some
 
@@ -25,6 +26,12 @@ from fedprivacy.errors import FedPrivacyError
 
 SECONDS = 5.0  # of processor time for one example, on a slow machine; usual are milliseconds
 MEMORY = 2**30  # bytes that reading may add to the address space
+
+
+# With an eighth of its examples a test is in every run, with all examples it is exhaustive.
+an_eighth_or_all = pytest.mark.parametrize(
+    "part", [pytest.param(8, id="an eighth"), pytest.param(1, id="all", marks=pytest.mark.exhaustive)]
+)
 
 
 def fuzz(examples: int) -> settings:

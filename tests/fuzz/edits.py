@@ -7,8 +7,10 @@ whoever rewrites a whole record consistently gets a consistent page. Nothing is 
 To hold another kind of document to it:
 
     folder = Path(run_something_small(...)["path"])          # a real run, session-scoped
-    tally = hold(folder, show_something, results={"answers": "what was measured, with noise"})
-    assert tally.refused > 1000
+    tally = hold(folder, show_something, results={"answers": "what was measured, with noise"}, every=every)
+    assert tally.refused > 1000 // every
+
+with `@a_tenth_or_all` above the test, whose parameter is `every`: each run of the tests has a tenth of the edits.
 
 `hold` edits run.json; `files` names others below the folder that the page depends on. `show` is what the terminal
 prints. `results` are ids of sections of the page that hold measured results and no guarantee, each with its reason:
@@ -26,6 +28,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -43,6 +46,11 @@ Show = Callable[[Mapping[str, Any]], None]
 LONG = 12
 GONE = object()  # instead of a value: its key is deleted
 
+
+# With each tenth edit a test is in every run, with all edits it is exhaustive.
+a_tenth_or_all = pytest.mark.parametrize(
+    "every", [pytest.param(10, id="a tenth"), pytest.param(1, id="all", marks=pytest.mark.exhaustive)]
+)
 # Each stands for another of its line, so that an edit leaves a text that its field may have.
 ALIKE: tuple[tuple[str, ...], ...] = (
     ("server", "participant", "outsider"),
@@ -386,6 +394,7 @@ def hold(
     only: str = ".*",
     file: str = "run.json",
     like: Path | None = None,
+    every: int = 1,
 ) -> Tally:
     """Edits a record, one value at a time: each edit is refused, or changes nothing that is guaranteed.
 
@@ -398,6 +407,7 @@ def hold(
         file: What is edited, seen from the folder.
         like: Another record, all of whose edits are held elsewhere: a value of the kind that it has at the same place
             is edited once, as a value in another row is.
+        every: 1 for all edits, n for each n-th of them.
 
     Raises:
         AssertionError: an edit passes and changes a guarantee, or a refusal names no file and key.
@@ -406,15 +416,19 @@ def hold(
         seen: set[Any] = set()
         if like is not None:
             list(edits(json.loads((like / file).read_text()), seen=seen))
-        return _held(Holder(folder, file, show, {**RESULTS, **(results or {})}), measured, only, seen)
+        record = Holder(folder, file, show, {**RESULTS, **(results or {})})
+        wanted = (
+            one
+            for one in edits(record.document, seen=seen)
+            if re.fullmatch(only, place(one.route), re.DOTALL)
+        )
+        return _held(record, measured, islice(wanted, 0, None, every))
 
 
-def _held(record: Holder, measured: str, only: str, seen: set[Any]) -> Tally:
+def _held(record: Holder, measured: str, changes: Iterable[Edit]) -> Tally:
     tally = Tally()
     try:
-        for change in edits(record.document, seen=seen):
-            if not re.fullmatch(only, place(change.route), re.DOTALL):
-                continue
+        for change in changes:
             if record.refused(change):
                 tally.refused += 1
             else:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from breaking import Tally, bounded, broken_bytes, broken_json, broken_npy, fuzz, places
+from breaking import Tally, an_eighth_or_all, bounded, broken_bytes, broken_json, broken_npy, fuzz, places
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -67,7 +67,8 @@ def broken_npz(draw: Any) -> bytes:
     return bytes(draw(broken_bytes(whole))) if draw(some.booleans()) else whole
 
 
-def test_broken_data_files_end_in_our_errors(tmp_path: Path) -> None:
+@an_eighth_or_all
+def test_broken_data_files_end_in_our_errors(part: int, tmp_path: Path) -> None:
     tally, file = Tally(), tmp_path / "data.npz"
 
     def read() -> None:
@@ -76,7 +77,7 @@ def test_broken_data_files_end_in_our_errors(tmp_path: Path) -> None:
             assert len(npz.array(str(file), name)) in (found.records, found.test_records)
         npz.unusable_columns(str(file))
 
-    @fuzz(200)
+    @fuzz(200 // part)
     @given(broken_npz())
     def each(data: bytes) -> None:
         file.write_bytes(data)
@@ -105,7 +106,8 @@ def test_a_file_that_unpacks_to_far_more_is_refused(tmp_path: Path, monkeypatch:
         npz.facts(str(file))
 
 
-def test_a_damaged_copy_of_records_is_not_used(tmp_path: Path) -> None:
+@an_eighth_or_all
+def test_a_damaged_copy_of_records_is_not_used(part: int, tmp_path: Path) -> None:
     file, tally = tmp_path / "copy.npy", Tally()
     np.save(file, np.ones((3, 2), np.float32))
     whole = file.read_bytes()
@@ -117,7 +119,7 @@ def test_a_damaged_copy_of_records_is_not_used(tmp_path: Path) -> None:
         except (OSError, ValueError) as error:  # which `records` makes one of our errors of
             raise InputError(str(error)) from error
 
-    @fuzz(100)
+    @fuzz(100 // part)
     @given(broken_npy(whole))
     def each(data: bytes) -> None:
         file.write_bytes(data)
@@ -138,7 +140,8 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     return made
 
 
-def test_broken_transcripts_end_in_our_errors(recording: Recording) -> None:
+@an_eighth_or_all
+def test_broken_transcripts_end_in_our_errors(part: int, recording: Recording) -> None:
     tally = Tally()
     files = {path.name: path.read_bytes() for path in recording.folder.iterdir()}
     index = json.loads(files["transcript.json"])
@@ -149,7 +152,7 @@ def test_broken_transcripts_end_in_our_errors(recording: Recording) -> None:
         for sight in again.sights([0, 1], parameters=4):
             assert sight.sent.shape == (4,)
 
-    @fuzz(200)
+    @fuzz(200 // part)
     @given(some.sampled_from([*files]), some.data())
     def each(name: str, data: some.DataObject) -> None:
         text = name == "transcript.json"

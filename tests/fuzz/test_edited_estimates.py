@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from edits import hold
+from edits import a_tenth_or_all, hold
 
 from fedprivacy.scenario.erm import ErmScenario
 from scenarios.experiments.erm_study import fit
@@ -40,15 +40,21 @@ SURFACE = r"surface\.(names|axis|values|minimum|path|estimate).*"
 SETTINGS = {"settings": "records and repeats: what decides privacy is in the guarantees"}
 
 
+@a_tenth_or_all
 @pytest.mark.slow
-def test_an_edited_study_is_refused_or_promises_the_same(tmp_path: Path) -> None:
+def test_an_edited_study_is_refused_or_promises_the_same(every: int, tmp_path: Path) -> None:
     folder = Path(fit(ErmScenario.from_text(STUDY.format(features=1)), tmp_path)["path"])
-    assert hold(folder, results=SETTINGS, measured=MEASURED).refused > 500
+    assert hold(folder, results=SETTINGS, measured=MEASURED, every=every).refused > 500 // every
 
 
-def test_an_edited_surface_is_refused_or_promises_the_same(tmp_path: Path) -> None:
+@a_tenth_or_all
+def test_an_edited_surface_is_refused_or_promises_the_same(every: int, tmp_path: Path) -> None:
     folder = Path(fit(ErmScenario.from_text(STUDY.format(features=2)), tmp_path)["path"])
     tally = hold(
-        folder, results=SETTINGS, measured=SURFACE, only=r"surface(\.(approach|epsilon|guarantee).*)?"
+        folder,
+        results=SETTINGS,
+        measured=SURFACE,
+        only=r"surface(\.(approach|epsilon|guarantee).*)?",
+        every=every,
     )
-    assert tally.refused > 50
+    assert tally.refused > 50 // every

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from edits import hold
+from edits import a_tenth_or_all, hold
 
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
@@ -145,19 +145,25 @@ def test_counts_that_no_attack_of_the_scenario_has_are_refused(armed: Path, edit
     assert checked_document(armed)["verdict"] == json.loads(whole)["verdict"]
 
 
+@a_tenth_or_all
 @pytest.mark.slow
-def test_an_edited_replay_is_refused_or_guarantees_the_same(alone: Path) -> None:
-    assert hold(alone, results=SETTINGS, measured=MEASURED, only=FIGURES).refused > 500
+def test_an_edited_replay_is_refused_or_guarantees_the_same(every: int, alone: Path) -> None:
+    assert hold(alone, results=SETTINGS, measured=MEASURED, only=FIGURES, every=every).refused > 500 // every
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_an_edited_replay_with_arms_is_refused_or_guarantees_the_same(alone: Path, armed: Path) -> None:
     assert hold(armed, results=SETTINGS, measured=MEASURED, only=OF_ARMS, like=alone).refused > 300
 
 
+@a_tenth_or_all
 def test_an_edited_attack_on_a_stored_run_is_refused_or_guarantees_the_same(
-    alone: Path, tmp_path: Path
+    every: int, alone: Path, tmp_path: Path
 ) -> None:
     folder = played(GAME, tmp_path, stored=alone)
     only = r"(plans|verdict|attacks\[0\]\.(epsilon|seat|trust|ledger)).*"
-    assert hold(folder, results=SETTINGS, measured=MEASURED, only=only, like=alone).refused > 35
+    assert (
+        hold(folder, results=SETTINGS, measured=MEASURED, only=only, like=alone, every=every).refused
+        > 35 // every
+    )

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from edits import hold
+from edits import a_tenth_or_all, hold
 
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import guarantees
@@ -39,10 +39,12 @@ def local_run(make_scenario, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(run(make_scenario(*LOCAL), tmp_path_factory.mktemp("local"))["path"])
 
 
-def test_an_edited_run_is_refused_or_guarantees_the_same(local_run: Path) -> None:
-    assert hold(local_run, show_run).refused > 700
+@a_tenth_or_all
+def test_an_edited_run_is_refused_or_guarantees_the_same(every: int, local_run: Path) -> None:
+    assert hold(local_run, show_run, every=every).refused > 700 // every
 
 
+@a_tenth_or_all
 @pytest.mark.parametrize(
     "settings",
     [
@@ -53,23 +55,29 @@ def test_an_edited_run_is_refused_or_guarantees_the_same(local_run: Path) -> Non
     ],
 )
 def test_what_a_run_by_another_plan_states_is_not_edited(
-    settings: tuple[str, ...], make_scenario, local_run: Path, tmp_path: Path
+    every: int, settings: tuple[str, ...], make_scenario, local_run: Path, tmp_path: Path
 ) -> None:
     folder = Path(run(make_scenario(*settings), tmp_path)["path"])
-    assert hold(folder, show_run, only=STATED, like=local_run).refused > 100
+    assert hold(folder, show_run, only=STATED, like=local_run, every=every).refused > 100 // every
 
 
 class Fault(Exception):
     """Ends a run."""
 
 
+@a_tenth_or_all
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [((*LOCAL, *POISSON), KeyboardInterrupt), (CENTRAL, Fault)],
     ids=["local, interrupted", "central, failed"],
 )
 def test_what_a_run_that_broke_off_states_is_not_edited(
-    settings: tuple[str, ...], fault: type[BaseException], make_scenario, local_run: Path, tmp_path: Path
+    every: int,
+    settings: tuple[str, ...],
+    fault: type[BaseException],
+    make_scenario,
+    local_run: Path,
+    tmp_path: Path,
 ) -> None:
     def stop(event: dict) -> None:
         raise fault
@@ -77,15 +85,16 @@ def test_what_a_run_that_broke_off_states_is_not_edited(
     with pytest.raises(fault):
         run(make_scenario(*settings), tmp_path, on_round=stop)
     [folder] = tmp_path.iterdir()
-    assert hold(folder, show_run, only=STATED, like=local_run).refused > 100
+    assert hold(folder, show_run, only=STATED, like=local_run, every=every).refused > 100 // every
 
 
+@a_tenth_or_all
 def test_an_edited_comparison_is_refused_or_guarantees_the_same(
-    make_scenario, local_run: Path, tmp_path: Path
+    every: int, make_scenario, local_run: Path, tmp_path: Path
 ) -> None:
     only = 'compare={trusts=["central"], epsilons=[2.0], seeds=[1]}'
     folder = Path(compare(make_scenario("server.rounds=1", only), tmp_path, workers=1)["path"])
-    assert hold(folder, show_comparison, like=local_run).refused > 300
+    assert hold(folder, show_comparison, like=local_run, every=every).refused > 300 // every
 
 
 WIDE = """
@@ -100,6 +109,7 @@ learning_rate = [0.1, 0.5]
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_an_edited_comparison_of_more_is_refused_or_guarantees_the_same(
     base_text: str, make_scenario, tmp_path: Path
@@ -126,10 +136,12 @@ def poisson_choice(base_text: str, tmp_path_factory: pytest.TempPathFactory) -> 
     return choice_by("poisson", base_text, tmp_path_factory.mktemp("choice"))
 
 
-def test_an_edited_choice_is_refused_or_guarantees_the_same(poisson_choice: Path) -> None:
-    assert hold(poisson_choice, show_tune, only=TUNED).refused > 200
+@a_tenth_or_all
+def test_an_edited_choice_is_refused_or_guarantees_the_same(every: int, poisson_choice: Path) -> None:
+    assert hold(poisson_choice, show_tune, only=TUNED, every=every).refused > 200 // every
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("law", ["geometric", "logarithmic"])
 def test_an_edited_choice_by_another_law_is_refused_or_guarantees_the_same(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from edits import hold
+from edits import a_tenth_or_all, hold
 
 from scenarios.experiments.statistics_comparison import compare
 from scenarios.experiments.statistics_run import ask
@@ -40,10 +40,12 @@ def local_run(make_statistics, tmp_path_factory: pytest.TempPathFactory) -> Path
     return Path(ask(make_statistics(text=TWO + LOCAL), tmp_path_factory.mktemp("local"))["path"])
 
 
-def test_an_edited_run_is_refused_or_promises_the_same(local_run: Path) -> None:
-    assert hold(local_run, results=RESULTS, measured=ANSWERS).refused > 500
+@a_tenth_or_all
+def test_an_edited_run_is_refused_or_promises_the_same(every: int, local_run: Path) -> None:
+    assert hold(local_run, results=RESULTS, measured=ANSWERS, every=every).refused > 500 // every
 
 
+@pytest.mark.exhaustive
 def test_an_edited_central_run_is_refused_or_promises_the_same(
     local_run: Path, make_statistics, tmp_path: Path
 ) -> None:
@@ -51,8 +53,9 @@ def test_an_edited_central_run_is_refused_or_promises_the_same(
     assert hold(folder, results=RESULTS, measured=ANSWERS, like=local_run).refused > 200
 
 
+@a_tenth_or_all
 def test_an_edited_comparison_is_refused_or_promises_the_same(
-    local_run: Path, make_statistics, tmp_path: Path
+    every: int, local_run: Path, make_statistics, tmp_path: Path
 ) -> None:
     folder = Path(compare(make_statistics(text=TWO + CENTRAL + COMPARED), tmp_path, workers=1)["path"])
     assert (
@@ -61,6 +64,7 @@ def test_an_edited_comparison_is_refused_or_promises_the_same(
             results={"errors": "errors", "settings": SETTINGS, "queries": "the settings of queries"},
             measured=ANSWERS,
             like=local_run,
+            every=every,
         ).refused
-        > 300
+        > 300 // every
     )

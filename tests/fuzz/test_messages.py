@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from breaking import ODD, Tally, bounded, broken_bytes, broken_npy, broken_tree, fuzz, places
+from breaking import (
+    ODD,
+    Tally,
+    an_eighth_or_all,
+    bounded,
+    broken_bytes,
+    broken_npy,
+    broken_tree,
+    fuzz,
+    places,
+)
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from hypothesis import assume, given
 from hypothesis import strategies as some
@@ -94,7 +104,8 @@ def run() -> None:
     join_run()
 
 
-def test_clients_answer_broken_requests_or_refuse_them(make_scenario) -> None:
+@an_eighth_or_all
+def test_clients_answer_broken_requests_or_refuse_them(part: int, make_scenario) -> None:
     local = ("privacy.trust=local", "privacy.noise_multiplier=2.0", "sampling.name=all")
     fleet, tally = Fleet.of(make_scenario(*local)), Tally()
     clients = np.arange(5)
@@ -107,25 +118,26 @@ def test_clients_answer_broken_requests_or_refuse_them(make_scenario) -> None:
         assert np.isfinite(reply.updates).all()
         return reply
 
-    @fuzz(300)
+    @fuzz(300 // part)
     @given(broken_message(*whole))
     def each(message: Message) -> None:
         tally.read(serve, message)
 
     with bounded():
         each()
-    assert tally.examples >= 300
+    assert tally.examples >= 300 // part
     assert tally.refused > 0.5 * tally.examples
 
 
-def test_clients_answer_broken_queries_or_refuse_them(make_statistics) -> None:
+@an_eighth_or_all
+def test_clients_answer_broken_queries_or_refuse_them(part: int, make_statistics) -> None:
     who, tally = StatisticsClients.of(make_statistics()), Tally()
     whole = QueryRequest(0, 0, np.arange(50), who.plan.to_json()).parts()
 
     def serve(message: Message) -> Any:
         return who.answer(QueryRequest.of(*parts_of(message)), who.fresh(), [0])
 
-    @fuzz(200)
+    @fuzz(200 // part)
     @given(broken_message(*whole))
     def each(message: Message) -> None:
         tally.read(serve, message)
@@ -135,7 +147,8 @@ def test_clients_answer_broken_queries_or_refuse_them(make_statistics) -> None:
     assert tally.refused > 0.5 * tally.examples
 
 
-def test_silos_answer_broken_requests_or_refuse_them() -> None:
+@an_eighth_or_all
+def test_silos_answer_broken_requests_or_refuse_them(part: int) -> None:
     who, tally = Silos.of(study_of_silos()), Tally()
     [average, *_] = who.study.lots
     whole = SiloRequest(0, 0, 0, np.arange(5), np.zeros((3, 2)), who.study.plan(average)).parts()
@@ -146,7 +159,7 @@ def test_silos_answer_broken_requests_or_refuse_them() -> None:
         assert ((last >= 0).nonzero()[0] == reply.silos).all()
         return reply
 
-    @fuzz(200)
+    @fuzz(200 // part)
     @given(broken_message(*whole))
     def each(message: Message) -> None:
         tally.read(serve, message)
@@ -156,13 +169,14 @@ def test_silos_answer_broken_requests_or_refuse_them() -> None:
     assert tally.refused > 0.5 * tally.examples
 
 
-def test_the_server_reads_broken_replies_or_refuses_them() -> None:
+@an_eighth_or_all
+def test_the_server_reads_broken_replies_or_refuses_them(part: int) -> None:
     tally = Tally()
     rows = SiloReply(np.ones((3, 2, 4)), np.arange(3)).parts()
     trained = TrainReply(np.ones((3, 4)), np.arange(3), 1).parts()
     told = QueryReply(np.ones(4), answered=4, refused=1).parts()
 
-    @fuzz(300)
+    @fuzz(300 // part)
     @given(broken_message(*trained), broken_message(*told), broken_message(*rows))
     def each(one: Message, other: Message, third: Message) -> None:
         tally.read(lambda: TrainReply.of(*parts_of(one), parameters=4, observe="each"))
@@ -202,7 +216,8 @@ def test_a_pickle_in_a_message_is_never_loaded() -> None:
             parts_of(Message(content, 1, "train"))
 
 
-def test_broken_arrays_are_refused_or_as_large_as_their_bytes() -> None:
+@an_eighth_or_all
+def test_broken_arrays_are_refused_or_as_large_as_their_bytes(part: int) -> None:
     tally = Tally()
     arrays = [
         np.arange(6.0).reshape(2, 3),
@@ -220,7 +235,7 @@ def test_broken_arrays_are_refused_or_as_large_as_their_bytes() -> None:
         assert not found.dtype.hasobject
         return found
 
-    @fuzz(300)
+    @fuzz(300 // part)
     @given(some.one_of(*(broken_npy(bytes_of(array)) for array in arrays)))
     def each(data: bytes) -> None:
         tally.read(read, data)

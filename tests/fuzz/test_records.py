@@ -10,7 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from breaking import DEEP, ODD, Tally, bounded, broken_bytes, broken_json, broken_tree, fuzz, places
+from breaking import (
+    DEEP,
+    ODD,
+    Tally,
+    an_eighth_or_all,
+    bounded,
+    broken_bytes,
+    broken_json,
+    broken_tree,
+    fuzz,
+    places,
+)
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -100,10 +111,13 @@ def test_documents_fit_their_schemas(folders: dict[str, Path], kind: str) -> Non
     assert set(document) <= set(schema["properties"])  # no key of a document is unknown to its schema
 
 
+@an_eighth_or_all
 @pytest.mark.parametrize(
     ("kind", "examples"), [("run", 150), ("statistics", 100), ("compare", 80), ("replay", 70)]
 )
-def test_broken_documents_end_in_our_errors(folders: dict[str, Path], kind: str, examples: int) -> None:
+def test_broken_documents_end_in_our_errors(
+    part: int, folders: dict[str, Path], kind: str, examples: int
+) -> None:
     folder, tally = folders[kind], Tally()
     file = folder / "run.json"
     whole = file.read_text()
@@ -121,7 +135,7 @@ def test_broken_documents_end_in_our_errors(folders: dict[str, Path], kind: str,
         found = checked_document(folder)
         read_report(found, str(file))
 
-    @fuzz(examples)
+    @fuzz(examples // part)
     @given(some.one_of(broken_json(document, inner), broken_json(document, at)))
     def each(data: bytes) -> None:
         file.write_bytes(data)
@@ -132,10 +146,11 @@ def test_broken_documents_end_in_our_errors(folders: dict[str, Path], kind: str,
             each()
     finally:
         file.write_text(whole)
-    assert tally.examples >= examples
+    assert tally.examples >= examples // part
     assert tally.refused > 0.2 * tally.examples
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(("kind", "examples"), [("run", 6), ("statistics", 15)])  # drawing takes a while
 def test_documents_that_are_read_are_rendered(folders: dict[str, Path], kind: str, examples: int) -> None:
     document, tally = json.loads((folders[kind] / "run.json").read_text()), Tally()
@@ -149,8 +164,9 @@ def test_documents_that_are_read_are_rendered(folders: dict[str, Path], kind: st
         each()
 
 
+@an_eighth_or_all
 def test_broken_runs_are_not_gone_on_with(
-    folders: dict[str, Path], tmp_path: Path, make_scenario, trial
+    part: int, folders: dict[str, Path], tmp_path: Path, make_scenario, trial
 ) -> None:
     folder, tally = tmp_path / "run", Tally()
     shutil.copytree(folders["run"], folder)
@@ -189,7 +205,7 @@ def test_broken_runs_are_not_gone_on_with(
 
     restore()
 
-    @fuzz(200)
+    @fuzz(200 // part)
     @given(some.data())
     def each(data: some.DataObject) -> None:
         for part, content in whole.items():
@@ -216,7 +232,8 @@ def test_broken_runs_are_not_gone_on_with(
     assert tally.refused > 0.5 * tally.examples
 
 
-def test_broken_checkpoint_files_are_passed_over(tmp_path: Path) -> None:
+@an_eighth_or_all
+def test_broken_checkpoint_files_are_passed_over(part: int, tmp_path: Path) -> None:
     directory, tally = RunDirectory(tmp_path), Tally()
     directory.save_checkpoint(
         Checkpoint(2, {"weights": np.arange(50.0), "n": np.array([3], np.int32)}, {"rounds": 2})
@@ -233,7 +250,7 @@ def test_broken_checkpoint_files_are_passed_over(tmp_path: Path) -> None:
     def read() -> Any:
         return directory.load_checkpoint()
 
-    @fuzz(200)
+    @fuzz(200 // part)
     @given(
         some.one_of(
             broken_bytes(whole),
@@ -248,11 +265,12 @@ def test_broken_checkpoint_files_are_passed_over(tmp_path: Path) -> None:
 
     with bounded():
         each()
-    assert (tally.examples, tally.refused) == (200, 0)
+    assert (tally.examples, tally.refused) == (200 // part, 0)
 
 
+@an_eighth_or_all
 def test_broken_cells_are_played_again_and_broken_begins_are_refused(
-    folders: dict[str, Path], tmp_path: Path
+    part: int, folders: dict[str, Path], tmp_path: Path
 ) -> None:
     folder, tally = tmp_path / "compare", Tally()
     shutil.copytree(folders["compare"], folder)
@@ -274,7 +292,7 @@ def test_broken_cells_are_played_again_and_broken_begins_are_refused(
         assert cells.seconds() >= 0
         cells.find(kept["cell"])
 
-    @fuzz(150)
+    @fuzz(150 // part)
     @given(
         some.one_of(broken_json(kept, places(kept)), broken_tree(kept, places(kept)).map(signed)),
         broken_json(began, places(began)),
@@ -298,11 +316,12 @@ def test_what_would_take_much_more_memory_than_its_text_is_refused(text: str, wh
         bounded_json.loads(data)
 
 
-def test_broken_accounts_and_events_end_in_our_errors(tmp_path: Path) -> None:
+@an_eighth_or_all
+def test_broken_accounts_and_events_end_in_our_errors(part: int, tmp_path: Path) -> None:
     tally, directory = Tally(), RunDirectory(tmp_path)
     rows = [{"key": "a", "isolating": True, "rounds": 3}, {"key": "b", "isolating": False, "rounds": 1}]
 
-    @fuzz(100)
+    @fuzz(100 // part)
     @given(
         some.one_of(
             broken_json(rows, places(rows)),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from breaking import SECONDS, Tally, bounded, broken_bytes, fuzz
+from breaking import SECONDS, Tally, an_eighth_or_all, bounded, broken_bytes, fuzz
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -55,10 +55,11 @@ def broken_text(draw: Any) -> str:
     return text
 
 
-def test_broken_scenarios_end_in_our_errors() -> None:
+@an_eighth_or_all
+def test_broken_scenarios_end_in_our_errors(part: int) -> None:
     tally = Tally()
 
-    @fuzz(400)
+    @fuzz(400 // part)
     @given(broken_text())
     def each(text: str) -> None:
         scenario = tally.read(loads, text)
@@ -66,15 +67,16 @@ def test_broken_scenarios_end_in_our_errors() -> None:
 
     with bounded():
         each()
-    assert tally.examples >= 400
+    assert tally.examples >= 400 // part
     assert 0.5 < tally.refused / tally.examples < 1
 
 
-def test_broken_files_end_in_our_errors(tmp_path: Path) -> None:
+@an_eighth_or_all
+def test_broken_files_end_in_our_errors(part: int, tmp_path: Path) -> None:
     tally, file = Tally(), tmp_path / "broken.toml"
     whole = TEXTS[0].encode()
 
-    @fuzz(100)
+    @fuzz(100 // part)
     @given(broken_bytes(whole, 6))
     def each(data: bytes) -> None:
         file.write_bytes(data)
@@ -83,7 +85,7 @@ def test_broken_files_end_in_our_errors(tmp_path: Path) -> None:
 
     with bounded():
         each()
-    assert tally.refused > 100
+    assert tally.refused > 100 // part
 
 
 BASE = 'name = "small"\n'

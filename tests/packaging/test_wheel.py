@@ -33,6 +33,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_scenario_runs_from_the_wheel_alone(installed: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(installed), "OMP_NUM_THREADS": "1"}
@@ -52,3 +53,13 @@ def test_the_wheel_brings_the_command_and_nothing_of_the_tests(installed: Path) 
     assert "fedprivacy = scenarios.cli.main:main" in entry_points.read_text()
     packages = {path.name for path in installed.iterdir() if (path / "__init__.py").exists()}
     assert packages == {"fedprivacy", "clients", "server", "scenarios"}
+    for package in packages:
+        shipped, ours = (
+            {
+                file.relative_to(root)
+                for file in (root / package).rglob("*")
+                if file.suffix not in ("", ".pyc")
+            }
+            for root in (installed, ROOT)
+        )
+        assert shipped == ours

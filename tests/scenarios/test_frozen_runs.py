@@ -257,6 +257,7 @@ def test_a_module_of_python_keeps_what_it_freezes(tmp_path: Path) -> None:
     assert part["digest"] == frozen_part(net).digest
 
 
+@pytest.mark.exhaustive
 def test_the_runs_of_a_comparison_have_one_frozen_part(make_scenario, tmp_path: Path) -> None:
     asked = make_scenario(*FROZEN, "compare={epsilons=[4.0], seeds=[1, 2]}")
     document = compare(asked, tmp_path, workers=1)

@@ -156,6 +156,7 @@ def test_a_resumed_run_has_the_same_figures(tmp_path: Path) -> None:
     assert resume(path, report=False)["final"] == whole["final"]
 
 
+@pytest.mark.exhaustive
 def test_a_comparison_has_the_groups_of_each_cell_over_its_seeds(tmp_path: Path) -> None:
     document = compare(scenario(), tmp_path / "out", workers=1)
     path = Path(document["path"])
@@ -268,6 +269,7 @@ def test_an_attack_states_the_exposure_of_groups_beside_their_accuracy(tmp_path:
     assert "Who pays and who is exposed" not in public
 
 
+@pytest.mark.exhaustive
 def test_groups_and_users_of_real_data(tmp_path: Path, real_data: Callable[[str], Path]) -> None:
     settings = {"data.path": str(real_data("mnist.npz")), "server.rounds": 1}
     result = fp.run("mnist-writers", set=settings, out=tmp_path, workers=1, progress=False)

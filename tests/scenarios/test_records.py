@@ -58,6 +58,7 @@ def epsilons(document: dict) -> dict[str, float | None]:
     return {one["observer"]: one["epsilon"] for one in document["privacy"]["guarantees"]}
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove", "zero-out"])
 def test_who_is_protected_from_whom(make_scenario, tmp_path: Path, adjacency: str) -> None:
     inside, central = (

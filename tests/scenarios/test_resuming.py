@@ -129,6 +129,7 @@ def files(path: Path) -> dict[str, int]:
     return {file.name: file.stat().st_mtime_ns for file in (path / "cells").iterdir()}
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("name", ["trained", "asked", "attacked"])
 def test_what_was_killed_goes_on_by_cell_to_the_same_document(wholes, tmp_path: Path, name: str) -> None:
     whole = wholes(name)
@@ -161,6 +162,7 @@ def test_what_was_killed_goes_on_by_cell_to_the_same_document(wholes, tmp_path: 
     assert (path / "report.html").exists()
 
 
+@pytest.mark.exhaustive
 def test_a_cell_that_was_killed_in_the_middle_goes_on_from_its_checkpoint(
     wholes, tmp_path: Path, monkeypatch
 ) -> None:
@@ -203,6 +205,7 @@ def test_a_cell_that_was_killed_in_the_middle_goes_on_from_its_checkpoint(
                 assert timeless(mine[key]) == timeless(theirs[key])
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_finished_before_its_cell_was_written_is_taken_as_it_is(
     wholes, tmp_path: Path, monkeypatch
 ) -> None:
@@ -236,6 +239,7 @@ def test_a_run_that_another_process_works_on_is_neither_removed_nor_closed(whole
     assert timeless(go_on("trained", path)[0]) == timeless(wholes("trained"))
 
 
+@pytest.mark.exhaustive
 def test_an_attack_that_is_played_again_asks_the_same_and_costs_nothing_more(
     wholes, tmp_path: Path, monkeypatch
 ) -> None:
@@ -290,6 +294,7 @@ def test_an_account_that_is_gone_is_never_begun_anew(tmp_path: Path) -> None:
     assert not (path / "run-1" / "spent.json").exists()
 
 
+@pytest.mark.exhaustive
 def test_a_replay_of_stored_runs_goes_on_with_them(wholes, tmp_path: Path) -> None:
     stored = tmp_path / "stored"
     shutil.copytree(wholes("attacked")["path"], stored)

@@ -129,6 +129,7 @@ class Stop(Exception):
     """A fault in the middle of a run."""
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     "overrides",
     [("server.rounds=5",), (*ADAM, "server.denoise=student-t"), (*LOCAL, "server.rounds=5"), SHARED],
@@ -176,6 +177,7 @@ def without_fault(ledger: dict[str, Any]) -> dict[str, Any]:
     return {**ledger, "claims": claims}
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("overrides", [("server.rounds=4",), (*LOCAL, "server.rounds=4")])
 def test_a_round_that_fails_after_its_release_is_charged_and_repeated_with_the_same_noise(
     make_scenario, tmp_path: Path, monkeypatch, overrides
@@ -264,6 +266,7 @@ def killed_after(asked: Scenario, out: Path, rounds: int) -> Path:
     return path
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize("overrides", [("server.rounds=5",), (*LOCAL, "server.rounds=5")])
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_the_record_of_a_killed_run_claims_no_less_than_was_released(
@@ -299,6 +302,7 @@ def test_a_resumed_run_that_ends_early_claims_no_less_than_before(
     assert (left["status"], left["ledger"]) == ("interrupted", before)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("overrides", [("server.rounds=6",), (*LOCAL, "server.rounds=6")])
 def test_a_run_that_is_stopped_twice_says_what_was_released_only_where_it_is_known(
     make_scenario, tmp_path: Path, overrides
@@ -461,6 +465,7 @@ def test_a_noise_in_the_record_that_is_not_that_of_its_scenario_is_not_believed(
         resume(path)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("overrides", [("server.rounds=5",), (*LOCAL, "server.rounds=5")])
 @pytest.mark.parametrize("damaged", [1, 2])
 def test_a_damaged_checkpoint_is_told_and_the_one_before_used_or_the_start(

@@ -134,6 +134,7 @@ def test_the_claim_is_that_of_a_norm_that_stays(make_scenario, trial) -> None:
     assert adaptive.fleet.plan.adaptive.update_noise > fixed.fleet.plan.noise_multiplier
 
 
+@pytest.mark.exhaustive
 def test_without_noise_to_speak_of_half_of_the_updates_are_clipped(make_scenario, trial) -> None:
     played = trial(make_scenario(*QUIET, "privacy.clipping_norm=0.001", "server.rounds=80"))
     played.play()
@@ -155,6 +156,7 @@ def test_the_share_is_reckoned_over_who_is_expected_and_not_over_who_came(
     assert told == [12 * 0.5 * 0.75] * 4
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_resumed_run_goes_on_with_its_norm(make_scenario, tmp_path: Path, workers: int) -> None:
     asked = make_scenario(*ADAPTIVE, "server.rounds=4", "federation.hosts=2")

@@ -48,6 +48,7 @@ def probe_of(played) -> Probe:
     return Probe(played.fleet.module, played.fleet.x[rows], played.fleet.y[rows])
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize(
     "overrides",
     [

@@ -251,6 +251,7 @@ def test_who_refuses_everything_is_no_success(rounds: list[tuple[int, ...]], sai
     assert found is None if said is None else re.search(said, str(found))
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("kind", ["training", "statistics"])
 def test_against_a_server_that_reads_the_records_nothing_is_claimed(
     make_scenario, make_statistics, make_table, statistics_text, tmp_path: Path, kind: str

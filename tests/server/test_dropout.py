@@ -18,6 +18,7 @@ STILL = (
 )  # the same model in each round
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.3, 0.5])
 def test_the_mean_update_is_shorter_by_the_rate_and_points_the_same_way(make_scenario, trial, rate) -> None:
     """Five standard deviations for each of ten coordinates: false alarms below 1e-5."""

@@ -198,9 +198,13 @@ def scores(
     return ratio[0], ratio[1], fleet.plan.spent().epsilon
 
 
-def test_the_audit_keeps_the_claim_and_has_teeth(make_scenario, trial, make_people) -> None:
-    present, absent, claimed = scores(make_scenario, trial, make_people, 3.0, 700)
-    assert claimed / 4 <= threshold_bound(present, absent, 1e-2, 0.999).epsilon <= claimed
+@pytest.mark.exhaustive(beyond=1)
+@pytest.mark.parametrize(("trials", "teeth"), [(150, 0.0), (700, 0.25)])
+def test_the_audit_keeps_the_claim_and_has_teeth(
+    make_scenario, trial, make_people, trials: int, teeth: float
+) -> None:
+    present, absent, claimed = scores(make_scenario, trial, make_people, 3.0, trials)
+    assert claimed * teeth <= threshold_bound(present, absent, 1e-2, 0.999).epsilon <= claimed
 
 
 def test_a_quarter_of_the_noise_breaks_the_claim(make_scenario, trial, make_people, monkeypatch) -> None:

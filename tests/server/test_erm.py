@@ -93,6 +93,7 @@ class Backwards(Grid):
 # ------------------------------------------------------------------ the same bits
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize(("hosts", "count"), [(1, 1), (2, 1), (2, 2), (5, 5), (7, 3)])
 def test_flowers_apps_find_what_one_process_finds_bit_for_bit(hosts: int, count: int) -> None:
     asking = on_grid(made(f"federation.hosts={hosts}"), count, Backwards)

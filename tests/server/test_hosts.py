@@ -216,6 +216,7 @@ def checked(document: dict[str, Any], kind: str) -> None:
     assert "Which node served which logical hosts" not in render(document)
 
 
+@pytest.mark.exhaustive(beyond=2)
 @MODS
 @pytest.mark.parametrize("trust", ["central", "local"])
 def test_a_run_goes_on_without_the_clients_of_that_host(

@@ -42,6 +42,7 @@ def test_a_run_moves_the_model_by_sums_under_masks_and_says_so(nodes: MaskedNode
     )
 
 
+@pytest.mark.exhaustive
 def test_a_round_with_too_few_survivors_moves_nothing_and_the_run_goes_on(nodes: MaskedNodes) -> None:
     def lose(phase: Phase, client: int, message: Message) -> Message | None:
         number = message.content.config_records["values"]["round"]
@@ -56,6 +57,7 @@ def test_a_round_with_too_few_survivors_moves_nothing_and_the_run_goes_on(nodes:
     assert document["privacy"]["guarantees"] == served(whole, Wire(whole))["privacy"]["guarantees"]
 
 
+@pytest.mark.exhaustive
 def test_the_reason_of_a_void_round_is_the_operators(nodes: MaskedNodes, capsys) -> None:
     """All inputs came, and too few nodes opened them: the counts of clients do not explain that."""
 

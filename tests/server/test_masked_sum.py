@@ -71,6 +71,7 @@ def _folder(nodes: MaskedNodes, name: str) -> Path:
     return folder
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("phase", list(Phase)[:5])
 @pytest.mark.parametrize("of", ["request", "reply"])
 def test_one_client_may_drop_out_in_any_phase(nodes: MaskedNodes, phase: Phase, of: str) -> None:
@@ -83,6 +84,7 @@ def test_one_client_may_drop_out_in_any_phase(nodes: MaskedNodes, phase: Phase, 
     assert total.faults.by_kind == ({"no_answer": 1} if phase <= Phase.INPUTS else {})
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("phase", list(Phase)[:5])
 def test_with_too_few_clients_a_round_is_void_and_the_next_one_works(
     nodes: MaskedNodes, phase: Phase
@@ -122,6 +124,7 @@ def other_shares(phase: Phase, client: int, message: Message) -> Message:
     return with_values(message, message=encoded(replace(shares, sealed={**shares.sealed, 1: bytes(82)})))
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("request_of", "idle"),
     [(lost(Phase.SHARES, [1, 2]), CLIENTS), (fewer_shares, CLIENTS), (other_shares, 1)],
@@ -286,6 +289,7 @@ def test_a_node_that_speaks_for_another_is_left_out(nodes: MaskedNodes) -> None:
     assert total.faults.by_kind == {"reply_shape": 1}
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize(
     "values",
     [
@@ -305,6 +309,7 @@ def test_a_reply_that_is_none_is_left_out(nodes: MaskedNodes, values: dict, at: 
     assert total.faults.by_kind == {"reply_shape": 1}
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize("at", list(Phase)[1:5])
 def test_bytes_that_are_no_message_end_the_round_for_the_client(nodes: MaskedNodes, at: Phase) -> None:
     def spoil(phase: Phase, client: int, message: Message) -> Message:

@@ -56,7 +56,7 @@ from tests.server.masked import CLIENTS, TEXT, MaskedNodes, Wire, served, with_v
 
 HONEST, COLLUDER, LATE = (0, 1, 2), 3, 4
 SURVIVORS = (*HONEST, COLLUDER)
-ROUNDS = 24
+ROUNDS = (3, 24)  # 3 show each missing mask; 24 are exhaustive
 FALSE_ALARM = 1e-6
 PHASES: dict[type[Checked], Phase] = {
     AdvertisedKeys: Phase.KEYS,
@@ -156,9 +156,9 @@ def secret_of(nodes: MaskedNodes, client: int) -> bytes:
     return decoded(ClientState, stored.state).mask_secret
 
 
-@pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> list[Transcript]:
-    return transcripts(tmp_path_factory.mktemp("run"), ROUNDS)
+@pytest.fixture(scope="module", params=ROUNDS)
+def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Transcript]:
+    return transcripts(tmp_path_factory.mktemp("run"), request.param)
 
 
 def stacked(rows: list[NDArray]) -> NDArray[np.int64]:
@@ -200,6 +200,7 @@ def hides_all_but_the_sum(seen: list[Transcript]) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(beyond=1)
 def test_masked_inputs_are_uniform_given_the_sum(seen: list[Transcript]) -> None:
     assert hides_all_but_the_sum(seen)
     for each in seen:  # all that is left to learn of honest survivors together is in their sum
@@ -208,6 +209,7 @@ def test_masked_inputs_are_uniform_given_the_sum(seen: list[Transcript]) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(beyond=1)
 def test_all_other_messages_of_an_honest_client_depend_on_no_data(seen: list[Transcript]) -> None:
     """Uniform bytes, fresh in each round, and signatures of values that the server has."""
     fresh: dict[str, list[bytes]] = {name: [] for name in ("keys", "commitments", "sealed", "opened")}
@@ -240,6 +242,7 @@ def test_all_other_messages_of_an_honest_client_depend_on_no_data(seen: list[Tra
         assert is_uniform(data >> 6, data >> 4 & 3, data >> 2 & 3, data & 3)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("weakness", ["no masks", "no mask of honest pairs", "one mask", "no self mask"])
 def test_the_tests_see_missing_masks(weakness: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def weak_key(pair: KeyPair, peer_key: bytes, view: bytes, client: int, peer: int) -> bytes:

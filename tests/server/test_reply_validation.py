@@ -121,6 +121,7 @@ HONEST = {
 }
 
 
+@pytest.mark.exhaustive(every=7)
 @pytest.mark.parametrize("observe", ["sum", "each"])
 @pytest.mark.parametrize("kind", HONEST)
 def test_no_honest_node_is_rejected(make_scenario, trial, kind: str, observe: str) -> None:

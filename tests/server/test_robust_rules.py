@@ -115,6 +115,7 @@ def test_a_round_moves_the_model_by_the_rules_estimate(make_scenario, trial, nam
     assert np.allclose(moved, expected, rtol=1e-12)
 
 
+@pytest.mark.exhaustive(beyond=3)
 @pytest.mark.parametrize("trust", ["none", "local"])
 @pytest.mark.parametrize("name", ROBUST)
 def test_hosts_and_chunks_change_no_bit(make_scenario, trial, name: str, trust: str) -> None:

@@ -271,6 +271,7 @@ def test_a_submitter_who_states_pinned_nodes_gets_no_sum_that_is_simulated(make_
         SERVED["run"](None, make_scenario(*SHARED), stated)
 
 
+@pytest.mark.exhaustive
 def test_shares_may_be_drawn_for_a_chunk_with_the_same_distribution(make_scenario, trial) -> None:
     """The variance of the sum, of rounds of which the model hardly moves; about 1 % is its standard error."""
     variances = []

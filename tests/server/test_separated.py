@@ -221,6 +221,7 @@ def test_other_trust_models_ask_by_the_same_rule(make_scenario, trial) -> None:
     assert total == 24  # all that twelve clients may answer, and then nobody is asked
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_resumed_run_asks_and_draws_as_if_it_had_never_stopped(
     make_scenario, tmp_path: Path, workers: int
@@ -316,6 +317,7 @@ def test_the_audit_keeps_the_claim_and_has_teeth(make_scenario, trial, make_peop
     assert claimed / 2 <= gaussian_bound(present, absent, 1e-2, 0.999).epsilon <= claimed
 
 
+@pytest.mark.exhaustive
 def test_half_the_noise_breaks_the_claim(make_scenario, trial, make_people, monkeypatch) -> None:
     half = property(lambda self: self.noise_multiplier * self.clipping_norm / 2)
     monkeypatch.setattr(BandedGaussian, "standard_deviation", half)
@@ -323,6 +325,7 @@ def test_half_the_noise_breaks_the_claim(make_scenario, trial, make_people, monk
     assert gaussian_bound(present, absent, 1e-2, 0.999).epsilon > claimed
 
 
+@pytest.mark.exhaustive
 def test_a_client_that_comes_back_too_early_breaks_the_claim(
     make_scenario, trial, make_people, monkeypatch
 ) -> None:

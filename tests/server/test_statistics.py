@@ -126,6 +126,7 @@ class Grid:
 # ------------------------------------------------------------------ the same bits
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("trust", ["none", "local", "central"])
 def test_nodes_and_the_order_of_replies_change_nothing(make_statistics, trust: str) -> None:
     class Backwards(Grid):
@@ -151,6 +152,7 @@ def test_hosts_and_chunks_change_no_exact_total(make_statistics) -> None:
         assert one == (pytest.approx(other) if not isinstance(one, str) else other)
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize("trust", ["local", "central"])
 @pytest.mark.parametrize("change", ["seed=4", "privacy.epsilon=8.5", "data.seed=1"])
 def test_another_run_has_other_noise(make_statistics, trust: str, change: str) -> None:

@@ -96,6 +96,7 @@ EVENTS = [
 ]
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
 @pytest.mark.parametrize("event", EVENTS, ids=repr)
 def test_no_pattern_costs_more_than_is_claimed_and_one_nearly_as_much(
@@ -114,6 +115,7 @@ def test_no_pattern_costs_more_than_is_claimed_and_one_nearly_as_much(
     assert max(nearest) >= -0.02
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("adjacency", ["replace-one", "zero-out", "add-remove"])
 @pytest.mark.parametrize("rate", [0.5, 0.1])
 def test_a_sampled_release_costs_no_more_than_is_claimed(adjacency: str, rate: float) -> None:
@@ -202,6 +204,7 @@ def convolved(moves: np.ndarray, rounds: int, event: EncodedStudentDpEvent, delt
     )
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize(
     ("event", "rounds", "delta", "adjacency"),
     [

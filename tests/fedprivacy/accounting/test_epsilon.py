@@ -107,6 +107,7 @@ def test_reference_epsilons_of_renyi(noise: float, expected: float) -> None:
 # --- independent oracles --------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("noise", "rate", "rounds", "delta"),
     [(2.248, 0.1, 100, 1e-5), (0.936, 0.1, 100, 1e-5), (1.0, 0.01, 1000, 1e-6), (5.0, 0.3, 50, 1e-5)],
@@ -144,6 +145,7 @@ def test_loss_distributions_of_unsampled_gaussians_are_the_exact_answer_from_abo
         assert epsilon_rdp(everybody(noise, rounds), DELTA, adjacency) >= exact
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize("adjacency", ["add-remove", "zero-out"])
 @pytest.mark.parametrize(("noise", "rate", "rounds"), [(2.0, 0.1, 100), (0.8, 0.02, 300), (4.0, 0.5, 20)])
 def test_renyi_costs_more_than_the_loss_distribution(
@@ -153,6 +155,7 @@ def test_renyi_costs_more_than_the_loss_distribution(
     assert epsilon_pld(event, DELTA, adjacency) < epsilon_rdp(event, DELTA, adjacency)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("event", "adjacency"),
     [
@@ -366,6 +369,7 @@ def test_adjacency_must_be_known() -> None:
 # --- properties -----------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @given(st.floats(0.3, 30.0), st.floats(0.001, 0.9), st.integers(1, 200), st.sampled_from(list(RELATIONS)))
 @settings(max_examples=10, deadline=None)
 def test_sampling_helps_and_more_noise_costs_less(

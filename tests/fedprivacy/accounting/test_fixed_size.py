@@ -113,6 +113,7 @@ def neighbours(rate: float, noise: float, away: float, here: float, there: float
     return Losses(mass, ends.min(axis=0) - 1e-6, ends.max(axis=0) + 1e-6)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("noise", "cohort", "rounds", "step", "reach"),
     [(8.2273, 100, 100, 1e-5, 6.0), (4.7629, 100, 100, 2e-5, 10.0), (2.947, 100, 100, 4e-5, 16.0),
@@ -128,6 +129,7 @@ def test_a_claim_lies_between_both_bounds_of_the_oracle(
     assert below < claimed(fixed(noise, cohort, rounds)) < above
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
 def test_no_neighbours_cost_more_than_is_claimed_and_some_cost_nearly_as_much(adjacency: str) -> None:
     """Real ones, where the clients who take the place of one are as far away as can be, or not."""
@@ -147,6 +149,7 @@ def test_no_neighbours_cost_more_than_is_claimed_and_some_cost_nearly_as_much(ad
         assert near < costs[-1.0, 1.0, 0.0]
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("cohort", "rounds", "target", "ratio"), [(100, 100, 1.0, 1.2), (100, 100, 8.0, 1.2), (10, 1, 8.0, 1.26)]
 )
@@ -174,6 +177,7 @@ def test_each_direction_alone_claims_too_little() -> None:
 # --- curves against integrals -------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(("rate", "noise"), [(0.02, 0.7), (0.5, 5.0)])
 def test_the_curve_of_a_round_is_the_integral_of_either_branch(rate: float, noise: float) -> None:
     mu = 2 / noise
@@ -242,12 +246,14 @@ def test_a_cohort_of_nearly_all_costs_what_everybody_costs_and_no_more() -> None
             assert claimed(fixed(noise, 1000, 30), adjacency) == pytest.approx(exact)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
 def test_who_is_hardly_ever_drawn_is_hidden_by_delta_alone(adjacency: str) -> None:
     assert claimed(fixed(1e-3, 1, 10, 10**7), adjacency, 1.01e-6) < 0.01
     assert claimed(fixed(0.6, 1, 1000, 10**9), adjacency) == pytest.approx(0, abs=1e-3)
 
 
+@pytest.mark.exhaustive
 @given(
     st.floats(0.4, 300.0),
     st.integers(1, 999),
@@ -267,6 +273,7 @@ def test_more_noise_smaller_cohorts_fewer_rounds_and_more_delta_cost_less(
     assert claimed(fixed(noise, cohort, rounds), "zero-out") <= base
 
 
+@pytest.mark.exhaustive
 def test_it_costs_more_than_poisson_sampling_and_less_than_renyi_says() -> None:
     for target, ratio in ((1, 1.103), (2, 1.196), (4, 1.366), (8, 1.619)):
         noise = noise_multiplier(fixed, target, DELTA, "replace-one")
@@ -283,6 +290,7 @@ def test_it_costs_more_than_poisson_sampling_and_less_than_renyi_says() -> None:
 # --- audits -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("place", "adjacency", "noise", "share"),
     [(-1.0, "replace-one", 3.0, 0.6), (1.0, "replace-one", 3.0, 0.6), (-1.0, "zero-out", 1.2, 0.4)],
@@ -325,6 +333,7 @@ def test_rounds_really_drawn_keep_their_claim_and_show_most_of_it(
 # --- beside other releases ----------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_rounds_compose_with_each_other_and_with_other_releases() -> None:
     halves = dp.ComposedDpEvent([fixed(4.0, rounds=50), dp.GaussianDpEvent(30.0), fixed(4.0, rounds=50)])
     for adjacency in ("replace-one", "zero-out"):
@@ -380,6 +389,7 @@ def test_the_renyi_divergence_is_that_of_the_cells(rate: float, noise: float) ->
         assert low * (1 - 1e-8) - slack <= divergence <= high * (1 + 1e-8) + slack
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("noise", [0.01, 0.6, 4.0, 40.0, 2e4])
 def test_the_renyi_divergence_is_below_the_bound_of_dp_accounting(noise: float) -> None:
     accountant = RdpAccountant(neighboring_relation=RELATIONS["replace-one"])

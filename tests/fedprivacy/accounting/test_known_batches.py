@@ -59,6 +59,7 @@ def test_on_a_coarser_grid_sums_are_rounded_up_and_hardly(records: int, batch: i
     assert law.mass.sum() == pytest.approx(1, rel=1e-5)
 
 
+@pytest.mark.exhaustive(every=7)
 @pytest.mark.parametrize(
     ("noise", "records", "batch", "steps", "delta"),
     [(1.0, 1000, 10, 100, 1e-2), (4.0, 100, 10, 100, 1e-3), (2.0, 1000, 50, 20, 1e-2), (40.0, 10, 30, 10, 1e-3),

@@ -27,6 +27,7 @@ def test_the_lectures_formula_within_its_proof_wastes_noise_and_beyond_it_is_ref
         lectures_gaussian_noise(1.0, 0.0)
 
 
+@pytest.mark.exhaustive(every=7)
 @pytest.mark.parametrize("target", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("delta", [1e-5, 1e-8])
 @pytest.mark.parametrize("records", [100, 1000, 10_000])

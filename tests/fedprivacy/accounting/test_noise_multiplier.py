@@ -33,6 +33,7 @@ def everybody(rounds: int) -> MakeEvent:
     return lambda z: dp.SelfComposedDpEvent(dp.GaussianDpEvent(z), rounds)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("make_event", "adjacency", "table"),
     [
@@ -79,7 +80,7 @@ def test_one_gaussian_release_is_calibrated_exactly(target: float) -> None:
     st.sampled_from(list(RELATIONS)),
     st.sampled_from([1e-7, 1e-5, 1e-3]),
 )
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=2, deadline=None)
 def test_calibration_never_overspends_and_hardly_underspends(
     target: float, rate: float, rounds: int, adjacency: str, delta: float
 ) -> None:
@@ -112,6 +113,7 @@ def test_what_noise_cannot_do_is_refused() -> None:
             noise_multiplier(dp.GaussianDpEvent, wrong, DELTA, "replace-one")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("make_event", "target", "delta", "seconds"),
     [(poisson(), 2.01, DELTA, 3.0), (poisson(0.01, 100), 8.01, 1e-7, 6.0)],
@@ -139,6 +141,7 @@ BATCHES = [PoissonBatches(1000, rate=0.01), PoissonBatches(300, batch_size=32), 
            ShuffledBatches(5), ReplacementBatches(1000, 1), ReplacementBatches(1000, 10)]  # fmt: skip
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("batches", BATCHES, ids=str)
 def test_every_way_to_draw_batches_is_calibrated_soon(batches: Batches) -> None:
     def make_event(noise: float) -> dp.DpEvent:

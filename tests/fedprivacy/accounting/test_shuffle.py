@@ -60,6 +60,7 @@ def shuffled_answers(rows: list[list[Fraction]]) -> Law:
     return dict(law)
 
 
+@pytest.mark.exhaustive(every=7)
 @pytest.mark.parametrize("odds", [Fraction(11, 10), Fraction(3), Fraction(40)])
 @pytest.mark.parametrize("clients", [1, 2, 7, 30])
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.6, 0.95])
@@ -76,6 +77,7 @@ def test_the_divergence_is_that_of_the_pair_and_not_below_it(
     assert found <= exact * (1 + 1e-6) + 2e-15
 
 
+@pytest.mark.exhaustive(every=7)
 @pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-6])
 @pytest.mark.parametrize("items", [2, 3])
 @pytest.mark.parametrize("local", [0.5, 1.0, 3.0])
@@ -116,6 +118,7 @@ def test_shuffled_bits_of_many_clients_keep_the_bound_and_come_near_it(clients: 
         assert bool(worst <= delta) == kept
 
 
+@pytest.mark.exhaustive(every=7)
 @pytest.mark.parametrize("local", [0.01, 0.5, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("clients", [1000, 10**5, 10**7])
 @pytest.mark.parametrize("delta", [1e-5, 1e-8])
@@ -161,6 +164,7 @@ def test_more_clients_less_delta_or_more_local_privacy_mean_more_privacy() -> No
     assert fall([shuffled_epsilon(local, 1000, 1e-6) for local in (8.0, 4.0, 2.0, 1.0, 0.1)])
 
 
+@pytest.mark.exhaustive(beyond=3)
 @pytest.mark.parametrize(("epsilon", "clients"), [(0.154, 1000), (0.5, 10**6), (1e-4, 10**6), (1.0, 1)])
 def test_back_to_what_each_client_may_spend(epsilon: float, clients: int) -> None:
     local = local_epsilon(epsilon, clients, 1e-5)

@@ -91,6 +91,7 @@ def test_supervised_scores_are_those_of_models_of_other_folds() -> None:
     assert (supervised(features, members ^ single, folds)[-1] == scores[-1]).all()
 
 
+@pytest.mark.exhaustive
 def test_supervised_scores_do_not_flatter_the_targets_that_they_were_fitted_on() -> None:
     """60 features of noise, 160 known targets: the model tells those apart, the scores must not."""
     areas, fprs, balanced = [], [], []
@@ -117,6 +118,7 @@ def test_two_clusters_need_no_membership() -> None:
     assert (clustered({"x": np.ones(5)}, "x") == 0).all()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_shuffled_memberships_give_one_half() -> None:
     """Whatever the score; each interval misses at most 7 %, false-alarm rate 1e-6."""

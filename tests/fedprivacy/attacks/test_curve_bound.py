@@ -45,6 +45,7 @@ def test_randomised_response_stays_below_it(epsilon: float) -> None:
         assert curve_p_value(Guesses(100, 100, right), from_pairs([(epsilon, 0.0)], "")) >= truth * (1 - 1e-6)
 
 
+@pytest.mark.exhaustive
 def test_gaussian_noise_as_claimed_is_seldom_refuted_and_half_of_it_always() -> None:
     """Of 60 games at 5 %: at most 3 alarms are expected, over 8 come in 0.3 % of cases."""
     stream = np.random.default_rng(3)

@@ -137,6 +137,7 @@ def test_a_game_without_both_kinds_to_fit_on_and_to_measure_is_refused_at_once(m
         draw(3, members=members, nonmembers=nonmembers)
 
 
+@pytest.mark.exhaustive
 def test_the_coins_of_targets_that_were_drawn_blind_are_fair() -> None:
     """Over 600 seeds, however few of all targets are members; false-alarm rate 1e-3."""
     games = [draw(seed, members=20, nonmembers=70) for seed in range(600)]

@@ -47,6 +47,7 @@ def uneven(stream: np.random.Generator) -> NDArray[np.float64]:
     return stream.standard_normal(CANARIES) * np.where(np.arange(CANARIES) < CANARIES // 2, 1.0, 5.0)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("noise", "mu"),
     [(independent, 0.05), (independent, 0.612), (shared, 0.612), (chained, 0.05), (uneven, 0.612)],
@@ -62,6 +63,7 @@ def test_the_bound_is_above_the_truth_in_at_most_five_per_cent(noise: Noise, mu:
         assert wrong >= stats.binom.ppf(FALSE_ALARM, runs, 0.05)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("directions", [100, 10])
 def test_the_bound_holds_where_a_model_has_too_few_directions(directions: int) -> None:
     """False-alarm rate 1e-6: what canaries do to each other's scores hangs on their coins, too."""
@@ -109,6 +111,7 @@ def test_the_bound_is_where_a_larger_distance_has_probability_one_twentieth() ->
     assert gaussian_delta(found["epsilon"], found["distance"]) == pytest.approx(DELTA, rel=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_the_p_value_is_uniform_under_the_claim_and_small_with_half_the_noise() -> None:
     """Kolmogorov and Smirnov at 1e-6, seed fixed."""
     stream, found, half = np.random.default_rng(4), [], []

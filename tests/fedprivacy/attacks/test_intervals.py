@@ -24,6 +24,7 @@ def test_the_ends_are_beyond_those_of_coins(hits: int) -> None:
     assert mean_low(hits / 20, 20, 0.025) < hits / 20 < mean_high(hits / 20, 20, 0.025)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("values", [(0.0, 1.0), (0.2, 0.4), (0.0, 0.05, 1.0)])
 def test_the_true_mean_lies_above_an_end_no_more_often_than_stated(values) -> None:
     """4,000 samples of 20: an error of .025 may show as .033 at 4 sigma of .0025 or less."""

@@ -67,6 +67,7 @@ def test_the_ceiling_is_what_perfect_guesses_prove() -> None:
     assert lower_bound(Guesses(10, 0, 0), 0.0).ceiling == 0.0
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
 def test_the_bound_exceeds_the_truth_in_at_most_five_per_cent(epsilon: float) -> None:
     """False-alarm rate 1e-6."""

@@ -56,6 +56,7 @@ def half_noise(monkeypatch) -> None:
     monkeypatch.setattr(Gaussian, "standard_deviation", half)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("trust", ["central", "local"])
 def test_unsampled_gaussian_noise_keeps_its_claim_and_the_audit_has_teeth(
     make_scenario, trial, make_people, trust: str
@@ -68,12 +69,14 @@ def test_unsampled_gaussian_noise_keeps_its_claim_and_the_audit_has_teeth(
     assert claimed["outsider"] / 2 <= proved <= claimed["outsider"]
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("trust", ["central", "local"])
 def test_half_the_noise_breaks_the_claim(make_scenario, trial, make_people, half_noise, trust: str) -> None:
     present, absent, claimed = scores(make_scenario, trial, make_people, f"privacy.trust={trust}", trials=240)
     assert gaussian_bound(present, absent, 1e-2, CONFIDENCE).epsilon > claimed["outsider"]
 
 
+@pytest.mark.exhaustive
 def test_a_single_local_message_keeps_the_claim_against_the_server(make_scenario, trial, make_people) -> None:
     # A population of one: the sum that the model shows is the message that the server sees.
     one = ["privacy.trust=local", "data.records=1"]
@@ -96,6 +99,7 @@ FIXED = CANARY.replace("rounds = 2", "rounds = 1").replace('"all"', '"fixed"\nco
 FIXED = FIXED.replace("delta = 1e-2", "delta = 0.1")
 
 
+@pytest.mark.exhaustive
 def test_a_cohort_of_fixed_size_keeps_its_claim_where_another_takes_the_canarys_place(
     make_scenario, trial, make_people
 ) -> None:

@@ -117,6 +117,7 @@ CASES: dict[str, tuple[Draw, float]] = {
 }
 
 
+@pytest.mark.exhaustive(every=17)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(("m", "n"), [(50, 250), (250, 50), (10, 10)])
 def test_the_interval_covers_the_true_area(case: str, m: int, n: int) -> None:
@@ -149,15 +150,21 @@ def learned(stream: np.random.Generator, gap: float, members: np.ndarray, folds:
     return cross_fitted(fit, members, folds)
 
 
-@pytest.mark.parametrize("gap", [0.0, 2.0])
-@pytest.mark.parametrize(("score", "runs"), [(chosen, 1000), (learned, 1000)])
-def test_the_interval_covers_the_area_of_fitted_scores(score: Fitted, runs: int, gap: float) -> None:
+@pytest.mark.exhaustive(beyond=2)
+@pytest.mark.parametrize(
+    ("score", "gap", "runs"),
+    [
+        *((chosen, 0.0, 100), (learned, 2.0, 40)),
+        *((chosen, 0.0, 1000), (learned, 0.0, 1000), (chosen, 2.0, 100), (learned, 2.0, 100)),
+    ],
+)
+def test_the_interval_covers_the_area_of_fitted_scores(score: Fitted, gap: float, runs: int) -> None:
     """At least 93 %, and at most 4 % are above one half by chance; false-alarm rate 1e-3.
 
     The true area of a strong score is the mean of all runs, whose error is small beside an interval.
     """
     stream, found = np.random.default_rng(12), []
-    for _ in range(runs if gap == 0 else 100):
+    for _ in range(runs):
         members, folds = stream.permutation(100) % 2 == 0, draw_folds(100, stream)
         found.append(area(Targets(score(stream, gap, members, folds), members, folds)))
     true = 0.5 if gap == 0 else np.mean([figure.value for figure in found])

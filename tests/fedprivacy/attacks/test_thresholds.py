@@ -98,6 +98,7 @@ def test_the_threshold_of_a_rate_is_that_of_a_conformal_p_value() -> None:
             assert threshold == known[int(rate * (len(known) + 1)) - 1]
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(("p", "q"), [(0.5, 0.5), (0.9, 0.1), (0.98, 0.02), (1.0, 0.0), (0.3, 0.0)])
 @pytest.mark.parametrize(("m", "n"), [(30, 80), (20, 20)])
 def test_the_interval_of_the_advantage_covers(p: float, q: float, m: int, n: int) -> None:
@@ -113,6 +114,7 @@ def test_the_interval_of_the_advantage_covers(p: float, q: float, m: int, n: int
     assert missed < 0.06
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("gap", [0.0, 1.5])
 def test_the_advantage_at_thresholds_of_folds_covers_their_mean(gap: float) -> None:
     """Of 100 + 200 targets; at least 94 %, false-alarm rate 1e-6: folds share too little to matter."""
@@ -140,6 +142,7 @@ def test_too_few_nonmembers_have_no_tpr(others: int, rate: float, there: bool) -
     assert (tpr_at(targets, rate) is not None) == there
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("digits", [None, 1])
 @pytest.mark.parametrize(("gap", "rate", "others"), [(0.0, 0.01, 500), (2.0, 0.1, 120), (4.0, 0.01, 700)])
 def test_the_wanted_fpr_is_not_exceeded_nor_the_tpr_overstated(

@@ -33,6 +33,7 @@ def covers(draw: Callable[[], tuple[tuple[float, float], float]], runs: int) -> 
     assert missed <= binom.isf(FALSE_ALARM, runs, 1 - LEAST)
 
 
+@pytest.mark.exhaustive(every=11)
 @pytest.mark.parametrize("step", [None, 0.1, 1.0])
 @pytest.mark.parametrize(
     ("gap", "rate", "members", "others"),
@@ -57,8 +58,9 @@ def test_the_interval_of_a_fixed_score_covers(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gap", [0.0, 1.5, 4.0])
-def test_the_interval_of_a_score_chosen_by_folds_covers(gap: float) -> None:
+@pytest.mark.exhaustive(beyond=1)
+@pytest.mark.parametrize(("gap", "runs"), [(1.5, 20), (0.0, 150), (1.5, 150), (4.0, 150)])
+def test_the_interval_of_a_score_chosen_by_folds_covers(gap: float, runs: int) -> None:
     """Of 20 scores, of which the last one knows most; the truth is the mean over members of the chosen ones."""
     stream, rate, gaps = np.random.default_rng(2), 0.01, np.append(np.zeros(19), gap)
     true = norm.sf(norm.isf(rate) - gaps)
@@ -73,12 +75,13 @@ def test_the_interval_of_a_score_chosen_by_folds_covers(gap: float) -> None:
         assert figure is not None
         return (figure.tpr.low, figure.tpr.high), float(weights @ true[[int(name) for name in chosen.names]])
 
-    covers(draw, 150)
+    covers(draw, runs)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("gap", "features"), [(0.0, 10), (0.6, 6)])
-def test_the_interval_of_a_score_learned_by_folds_covers(gap: float, features: int) -> None:
+@pytest.mark.exhaustive(beyond=1)
+@pytest.mark.parametrize(("gap", "features", "runs"), [(0.6, 6, 10), (0.0, 10, 60), (0.6, 6, 60)])
+def test_the_interval_of_a_score_learned_by_folds_covers(gap: float, features: int, runs: int) -> None:
     """Logistic regression on normal features, of which each tells as much; its score is normal too."""
     stream, rate = np.random.default_rng(3), 0.01
 
@@ -96,7 +99,7 @@ def test_the_interval_of_a_score_learned_by_folds_covers(gap: float, features: i
             true += (truth & ~known).sum() / 100 * norm.sf(norm.isf(rate) - apart)
         return tpr_interval(Targets(scores, truth, folds).directions, rate), float(true)
 
-    covers(draw, 60)
+    covers(draw, runs)
 
 
 def test_a_thousand_nonmembers_show_a_tpr_to_within_ten_points() -> None:

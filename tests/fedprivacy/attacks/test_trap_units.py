@@ -66,6 +66,7 @@ def test_the_loss_rises_to_the_level_on_the_targets_and_on_no_other_record(activ
     assert float(shift.abs().max()) < 1e-5
 
 
+@pytest.mark.exhaustive
 def test_on_a_trained_model_the_others_lose_the_replaced_units_and_no_more() -> None:
     """Of digits, the mean and the maximum of the loss on all other training records and on held-out ones."""
     loaded = load_digits()

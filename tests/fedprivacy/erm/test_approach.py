@@ -47,6 +47,7 @@ def people() -> tuple[np.ndarray, np.ndarray]:
     return x, np.clip(x @ [0.5, -0.4] + stream.normal(0, 0.1, 50), -1, 1)
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("approach", ALL, ids=lambda a: f"{a.name}-{a.delta}")
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove", "zero-out"])
 def test_an_estimate_has_its_promise(approach: Approach, adjacency: str) -> None:

@@ -72,6 +72,7 @@ APPROACHES: tuple[tuple[type[Approach], Objective, float, dict[str, Any]], ...] 
 )  # fmt: skip
 
 
+@pytest.mark.exhaustive(every=11)
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 @pytest.mark.parametrize(
     ("kind", "objective", "delta", "more"),
@@ -132,6 +133,7 @@ def test_replace_one_doubles_the_noise_share_of_the_lectures_bound_for_gradients
     assert noise["replace-one"] == pytest.approx(40 * 3.7306, rel=1e-4)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", [OutputPerturbation, ObjectivePerturbation])
 def test_excess_falls_with_the_square_of_epsilon_and_n(kind: type[Approach]) -> None:
     """At a fixed lambda both lose d^2/(n epsilon)^2: the slope over n epsilon is -2, and with delta as well."""

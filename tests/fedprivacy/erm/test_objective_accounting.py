@@ -14,6 +14,7 @@ from fedprivacy.erm.objective_perturbation import deviation
 from fedprivacy.randomness.streams import Streams
 
 
+@pytest.mark.exhaustive(beyond=3)
 @pytest.mark.parametrize("directions", [1, 2])
 @pytest.mark.parametrize(
     ("epsilon", "mu"), [(0.0, 0.5), (0.1, 0.01), (1.0, 0.3), (1.0, 2.0), (5.0, 1.0), (0.2, 4.0)]
@@ -60,6 +61,7 @@ def test_pure_noise_is_less_than_was_published() -> None:
     assert ObjectivePerturbation(objective, 1.0).linear.scale <= theirs  # type: ignore[union-attr]
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 def test_no_data_set_in_two_dimensions_loses_more(adjacency: str, delta: float) -> None:
@@ -109,6 +111,7 @@ def test_the_noise_is_made_for_the_plane_of_two_records_or_the_line_of_one() -> 
         assert approach.noise == pytest.approx(change / tilted_mu(left, 0.99e-3, directions))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
 def test_noise_of_its_own_hides_where_the_solver_stopped(delta: float) -> None:
     """With a tolerance that is not small: where records say nothing theta is -b/(m lambda) and that noise."""

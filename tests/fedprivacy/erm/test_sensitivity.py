@@ -50,6 +50,7 @@ def neighbours(loss: Loss, n: int, d: int, adjacency: str, count: int = 60) -> I
         yield (x[one], y[one]), there
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove", "zero-out"])
 @pytest.mark.parametrize("loss", [Logistic(), HuberSVM(0.5), Squared(0.5)], ids=repr)
 def test_of_the_minimum(loss: Loss, adjacency: str) -> None:
@@ -108,6 +109,7 @@ def moved_statistics(flat: np.ndarray, d: int, adjacency: str, frobenius: bool) 
     return float(np.abs(a[np.triu_indices(d)]).sum() + np.abs(c).sum())
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_of_the_sufficient_statistics(adjacency: str, d: int) -> None:
@@ -129,6 +131,7 @@ def test_of_the_sufficient_statistics(adjacency: str, d: int) -> None:
             assert most >= bound * 0.92
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("d", [1, 2, 3, 10])
 def test_of_the_sufficient_statistics_of_records_drawn_at_random(d: int) -> None:
     """Of all lengths, and of those that are nearly alike or opposite."""
@@ -145,6 +148,7 @@ def test_of_the_sufficient_statistics_of_records_drawn_at_random(d: int) -> None
             assert moved_statistics(flat, d, "replace-one", frobenius) <= bound + 1e-12, case
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove", "zero-out"])
 @pytest.mark.parametrize("far", [0.15, 1.0])
 def test_of_the_scores_of_a_grid(adjacency: str, far: float) -> None:

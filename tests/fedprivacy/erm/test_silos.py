@@ -71,6 +71,7 @@ def test_two_releases_share_no_noise() -> None:
     assert np.linalg.norm(2 * two - one - apart) > 1e-2
 
 
+@pytest.mark.exhaustive
 def test_noise_of_the_average_is_root_k_times_that_of_one_curator() -> None:
     """Of silos of one size: K times the noise each, averaged over K of them."""
     average = OneShotAverage(OutputPerturbation(OBJECTIVE, 1.0, 1e-4), (N,) * K).fit(silos(), Streams(4))
@@ -109,18 +110,21 @@ def test_without_noise_silos_take_the_steps_of_a_curator() -> None:
         assert np.allclose(federated, curator, atol=20 * rich.noise)
 
 
-def test_local_noise_is_root_k_times_central_noise() -> None:
+@pytest.mark.exhaustive(beyond=1)
+@pytest.mark.parametrize(("runs", "error"), [(25, 0.6), (150, 0.25)])
+def test_local_noise_is_root_k_times_central_noise(runs: int, error: float) -> None:
     nothing = [(np.zeros((N, D)), y) for _, y in silos()]
     spread = {}
     for trust in ("local", "central"):
         descent = SiloGradients(replace(DESCENT, step_size=0.05, radius=100.0), trust)  # type: ignore[arg-type]
-        thetas = np.array([descent.fit(nothing, Streams(seed)).theta for seed in range(150)])
+        thetas = np.array([descent.fit(nothing, Streams(seed)).theta for seed in range(runs)])
         spread[trust] = thetas.std()
         assert descent.noise(K) == pytest.approx(DESCENT.noise * (math.sqrt(K) if trust == "local" else 1))
-    # 300 numbers each: a standard error of 6 % of the ratio.
-    assert spread["local"] / spread["central"] == pytest.approx(math.sqrt(K), rel=0.25)
+    # Two numbers of each run: a standard error of 6 % of the ratio for 150 runs, and of 14 % for 25.
+    assert spread["local"] / spread["central"] == pytest.approx(math.sqrt(K), rel=error)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("rate", [1.0, 0.3])
 @pytest.mark.parametrize("trust", ["local", "central"])
 def test_excess_risk_stays_below_the_bound(trust: str, rate: float) -> None:
@@ -152,6 +156,7 @@ def test_each_observer_has_its_promise() -> None:
     assert participant.epsilon == outsider.epsilon == pytest.approx(1.0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 def test_an_audit_from_the_servers_seat_proves_no_more_than_is_claimed(adjacency: str) -> None:
     """The sum of what a silo sends, whose one record has slope -1 or 1 (or is gone); false alarms 1e-3."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import from_json
@@ -40,6 +41,7 @@ def test_where_the_size_costs_nothing_it_makes_no_group() -> None:
     assert [(g["clients"], g["records"], g["answers"]) for g in found["groups"]] == [(8, None, 3)]
 
 
+@pytest.mark.exhaustive
 def test_of_many_sizes_near_ones_share_a_group_that_is_no_cheaper() -> None:
     rng = np.random.default_rng(0)
     batches = PoissonBatches(2, batch_size=5)

@@ -113,6 +113,7 @@ def proved(claimed: AdaptiveGaussian, update: float, count: float) -> float:
     return gaussian_bound(found[0], found[1], 1e-3, 0.999).epsilon
 
 
+@pytest.mark.exhaustive
 def test_an_audit_of_update_and_bit_keeps_the_claim_and_has_teeth() -> None:
     mechanism = make(norm=2.0, noise=1.2, count=0.8)
     claimed = gaussian_epsilon(1e-3, mechanism.mu("replace-one"))

@@ -41,6 +41,7 @@ def test_two_candidates_have_closed_forms(gap: float) -> None:
     assert argmax.laplace(below)[0] == pytest.approx(math.exp(-gap) * (2 + gap) / 4, rel=1e-11)
 
 
+@pytest.mark.exhaustive(every=7)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [1, 2, 3, 40, 700])
 @pytest.mark.parametrize("spread", [0.0, 0.01, 3.0, 200.0])
@@ -55,6 +56,7 @@ def test_chances_add_up_and_follow_the_order_of_the_scores(kind, size: int, spre
         assert chances == pytest.approx(np.full(size, 1 / size), rel=1e-10)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("kind", [argmax.gumbel, argmax.exponential])
 def test_very_many_candidates(kind) -> None:
     chances = kind(np.concatenate([[0.0], np.full(200_000, -5.0)]))

@@ -148,6 +148,7 @@ def losses(oracle: FrequencyOracle) -> tuple[np.ndarray, np.ndarray]:
     return np.outer(one, other).reshape(-1), np.outer(other, one).reshape(-1)
 
 
+@pytest.mark.exhaustive(every=7)
 @EACH
 @pytest.mark.parametrize(("categories", "budget"), [(3, 0.5), (10, 1.0), (40, 3.0)])
 @pytest.mark.parametrize("reports", [1, 2, 4])

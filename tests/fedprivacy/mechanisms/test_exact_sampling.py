@@ -35,6 +35,7 @@ def test_the_staircase_is_above_the_distribution(law: LogConcave) -> None:
     assert law.width == 1 or 0.6 <= law.width / math.sqrt(law.variance) < 1.2
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("law", LAWS, ids=IDS)
 def test_exact_decisions_are_those_in_floating_point(
     law: LogConcave, monkeypatch: pytest.MonkeyPatch
@@ -51,6 +52,7 @@ def test_a_table_changes_no_draw(law: LogConcave, monkeypatch: pytest.MonkeyPatc
     assert np.array_equal(law.draw(20_000, Streams(2).stream("draws")), fast)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("law", [Poisson(37.0), DiscreteGaussianLaw(90.0)], ids=["Poisson", "Gaussian"])
 @pytest.mark.parametrize("offset", [3, -5])
 def test_a_number_too_near_to_call_gets_further_bits(law: LogConcave, offset: int) -> None:

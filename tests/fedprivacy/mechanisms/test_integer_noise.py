@@ -85,6 +85,7 @@ def test_skellam_draws_follow_their_law(variance: float) -> None:
     moments(draws.astype(float), 0.0, variance)
 
 
+@pytest.mark.exhaustive
 def test_the_variance_is_right_to_a_third_of_a_percent() -> None:
     for draw in (skellam, discrete_gaussian):
         moments(draw(40.0, 4_000_000, Streams(6).stream("variance")).astype(float), 0.0, 40.0)

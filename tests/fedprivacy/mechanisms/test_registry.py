@@ -273,6 +273,7 @@ assert all(abs(noise.std() / deviation - 1) < 0.2 for noise in draws)
 """
 
 
+@pytest.mark.exhaustive
 def test_a_new_mechanism_of_the_server_is_one_file_and_one_line(tmp_path: Path) -> None:
     """Its keys, messages, plan, run, epsilon, verification and page follow from the registry."""
     (tmp_path / "toy_server.py").write_text(SERVER)

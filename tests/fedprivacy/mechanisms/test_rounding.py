@@ -31,6 +31,7 @@ def test_bounds_are_those_of_the_paper() -> None:
     assert largest_squared_norm(1.0, 1) == math.floor(1 + 0.25 + 1 + 0.5)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(("norm", "dimension"), [(0.5, 4), (3.0, 64), (80.0, 256), (30.0, 4096), (1e6, 256)])
 def test_a_rounding_keeps_to_its_bound_as_often_as_stated(norm: float, dimension: int) -> None:
     """With probability 1 - beta = 0.39 at least, also of the worst vectors; false-alarm rate 1e-6."""

@@ -70,6 +70,7 @@ def test_the_gumbel_trick_is_the_exponential_mechanism_and_permute_and_flip_is_n
     assert ((flipped * scores).sum(axis=1) >= (exponential * scores).sum(axis=1)).all()
 
 
+@pytest.mark.exhaustive(every=7)
 @either
 @pytest.mark.parametrize("beta", [0.3, 0.01, 1e-9, 1e-200])
 @pytest.mark.parametrize("candidates", [2, 5, 10_000])

@@ -12,6 +12,7 @@ from fedprivacy.mechanisms.clipping import ROUNDING
 from fedprivacy.mechanisms.summation import BLOCK, RunningSum, sum_of_rows
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("count", [0, 1, BLOCK, 2 * BLOCK, 300_000])
 @pytest.mark.parametrize("way", ["one by one", "rows"])
 def test_the_error_stays_within_its_bound_and_below_that_of_a_plain_sum(count: int, way: str) -> None:

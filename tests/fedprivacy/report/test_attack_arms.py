@@ -236,6 +236,7 @@ def test_nothing_in_a_document_becomes_markup(armed) -> None:
     assert HOSTILE in safe(report.render(poisoned(armed))).text("h1")
 
 
+@pytest.mark.exhaustive
 def test_a_document_renders_with_whatever_it_lacks(armed) -> None:
     for lacking in (
         {**armed, "attacks": []},

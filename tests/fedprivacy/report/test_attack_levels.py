@@ -165,6 +165,7 @@ def test_a_difference_is_told_only_where_the_intervals_are_apart(plain) -> None:
     assert "the intervals overlap, so that no difference can be told" in text_of(near, "price")
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_attack_stands_at_every_epsilon(levelled, name: str) -> None:
     page = worded(levelled[name])
@@ -330,6 +331,7 @@ def test_histograms_are_added_up_where_their_edges_agree() -> None:
 # --- what every page holds
 
 
+@pytest.mark.exhaustive(beyond=1)
 def test_no_epsilon_is_bare(page: Page) -> None:
     check_epsilons(page)
 
@@ -388,6 +390,7 @@ def test_the_terminal_shows_each_epsilon_the_finding_and_the_verdict(
         assert any(one["name"] in line and figure in line for line in lines)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_charts_keep_their_texts_apart_and_their_lines_differ(levelled, name: str) -> None:
     check_charts(levelled[name])

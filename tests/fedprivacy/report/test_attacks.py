@@ -266,6 +266,7 @@ def test_the_page_is_whole_offline_and_accessible(page: Page) -> None:
     check_whole(page)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_document_gives_the_same_page(documents, name: str) -> None:
     document = copy.deepcopy(documents[name])

@@ -45,6 +45,7 @@ def test_a_page_of_each_kind(answered: Any, browser: Browser, name: str) -> None
     assert browser.evaluate(f"{ANSWER} !== null")
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("name", OPERATED)
 def test_the_page_of_the_operator(answered: Any, browser: Browser, name: str, tmp_path: Path) -> None:
     report.write(answered[name], tmp_path, merged=True)

@@ -143,6 +143,7 @@ def texts(drawn: str) -> list[str]:
 # --- where things are
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("name", PANELS)
 def test_texts_stay_in_the_picture_and_apart(name: str) -> None:
     panel = PANELS[name]
@@ -257,6 +258,7 @@ def test_intervals_at_one_place_stand_aside_of_each_other() -> None:
 # --- words and tables
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("name", PANELS)
 def test_a_drawing_says_what_it_shows(name: str) -> None:
     drawn = chart(PANELS[name], terms="At delta 1e-5.")

@@ -43,6 +43,7 @@ def test_a_hostile_text_stays_within_its_link() -> None:
     assert unquote(target.partition(",")[2]) == HOSTILE + "\n#x&y"
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("name", PANELS)
 def test_the_picture_stands_alone(name: str) -> None:
     drawn = chart(PANELS[name]).saved("svg").decode()

@@ -22,6 +22,7 @@ def document(tmp_path_factory: pytest.TempPathFactory, make_scenario) -> dict[st
     return compare(make_scenario(*only), tmp_path_factory.mktemp("runs"), workers=1)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("kind", FORMATS)
 def test_each_chart_is_a_file_of_its_own(document, tmp_path: Path, kind: str) -> None:
     paths = write_figures(document, tmp_path / "figures", kind)
@@ -39,6 +40,7 @@ def test_no_placeholder_is_left_and_colours_are_those_of_the_page(document, tmp_
         assert "#0072b2" in used  # central
 
 
+@pytest.mark.exhaustive
 def test_a_bitmap_has_ink_on_white_and_a_margin(document, tmp_path: Path) -> None:
     for path in write_figures(document, tmp_path, "png"):
         pixels = matplotlib.image.imread(path)[..., :3]

@@ -778,6 +778,7 @@ def test_a_comparison_with_missing_cells_says_which() -> None:
     assert "interrupted by the user" in shown.text("operator-only")
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize(
     "change",
     [
@@ -993,6 +994,7 @@ def test_the_same_document_gives_the_same_page(compared: Page, ran: Page) -> Non
         assert document == before
 
 
+@pytest.mark.exhaustive
 def test_drawing_leaves_matplotlib_as_it_was() -> None:
     program = (
         "import sys, matplotlib as m\n"
@@ -1060,6 +1062,7 @@ def crowded() -> dict[str, Any]:
     return {**document, "name": long, "notes": [long], "command": long, "finding": long, "path": long}
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["compare", "run", "mechanisms", "partial", "crowded", "many mechanisms"])
 def test_the_page_shows_in_a_real_browser(
@@ -1074,6 +1077,7 @@ def test_the_page_shows_in_a_real_browser(
     check_shown(browser, path, LOOKS if name in ("compare", "run") else OPPOSITE, least=150)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_sixteen_epsilons_fit_the_paper(browser: Any, tmp_path: Path) -> None:
     document = crowded()

@@ -21,6 +21,7 @@ def spots(drawn: str) -> list[ElementTree.Element]:
     return [group for group in root.iter(f"{SVG}g") if group.get("class") == "spot"]
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("narrow", SHAPES)
 @pytest.mark.parametrize("name", PANELS)
 def test_every_kind_of_panel_has_values_within_the_picture(name: str, narrow: bool) -> None:

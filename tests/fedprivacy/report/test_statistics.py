@@ -339,6 +339,7 @@ def test_a_score_is_never_above_the_best_and_the_loss_is_their_difference(docume
     assert price["error"] == pytest.approx((price["best"] - price["score"]) / price["best"])
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("name", ["falling", "beside"])
 def test_a_comparison_renders_with_whatever_it_lacks(documents, name: str) -> None:
     document = documents[name]
@@ -405,6 +406,7 @@ def test_the_page_is_whole_offline_and_accessible(page: Page) -> None:
     check_whole(page)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_document_gives_the_same_page(documents, name: str) -> None:
     document = copy.deepcopy(documents[name])

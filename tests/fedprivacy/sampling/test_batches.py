@@ -143,6 +143,7 @@ def test_one_more_record_moves_others_between_shuffled_batches() -> None:
 # --- with replacement -----------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(("records", "size"), [(40, 1), (40, 10), (8, 20), (1, 4)])
 def test_a_record_fills_a_binomial_number_of_places(records: int, size: int) -> None:
     batches = ReplacementBatches(20_000, size)
@@ -215,6 +216,7 @@ def test_rounds_of_one_client_are_counted_together(batches: Batches) -> None:
 # --- what they cost -------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("noise", "rate", "steps"), [(1.1, 0.01, 2000), (0.8, 0.05, 200), (2.0, 0.2, 100), (6.0, 0.5, 60)]
 )
@@ -250,6 +252,7 @@ def test_shuffled_batches_cost_what_unsampled_gaussian_noise_costs(adjacency: st
     )
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("noise", "records", "steps"), [(1.0, 100, 1000), (3.0, 20, 400), (5.0, 1000, 100_000)]
 )

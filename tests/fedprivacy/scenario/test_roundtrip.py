@@ -121,7 +121,7 @@ documents = st.fixed_dictionaries(
 ).filter(comparable)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(documents)
 def test_what_is_saved_is_read_again_as_the_same_scenario(document: dict[str, Any]) -> None:
     scenario = Scenario.from_text(tomli_w.dumps(document))

@@ -104,6 +104,7 @@ def test_at_a_delta_the_budget_is_stretched_and_kept(trust: str, adjacency: str,
         assert plan.asks[0].mechanism.epsilon > 1.2 * pure.asks[0].mechanism.epsilon
 
 
+@pytest.mark.exhaustive(every=7)
 @pytest.mark.parametrize("trust", ["local", "central"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("budget", [1e-4, 1.0, 12.0, 24.9999, 40.0])

@@ -236,6 +236,7 @@ def neighbours(draw: st.DrawFn, one_each: bool, adjacency: str) -> tuple[People,
     return who, joined(rest, only)
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("owner", ["record", "user"])
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove", "zero-out"])
 @pytest.mark.parametrize("name", [*QUERY, *SEVERAL])

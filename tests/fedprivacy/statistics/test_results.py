@@ -240,6 +240,7 @@ def played_of(asked, known) -> Callable[[str], list[dict[str, Any]]]:
     return played
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("name", [*NUMBERED, *LISTED])
 def test_intervals_cover_the_truth(played_of, name: str) -> None:
     covers(played_of(name))
@@ -276,6 +277,7 @@ def test_the_interval_of_a_share_is_everything_where_there_may_be_nobody() -> No
 EXACT = ["share, Laplace", "mean, Laplace", "mean, local Laplace", "histogram, Laplace"]
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("name", EXACT)
 def test_intervals_of_continuous_noise_are_no_wider_than_need_be(asked, name: str) -> None:
     """Two-sided, false-alarm rate 1e-4 in all: they miss the truth in 5 % of the runs."""
@@ -316,6 +318,7 @@ BOUNDED = {
 }  # fmt: skip
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("name", BOUNDED)
 def test_bounds_hold_with_their_probability(asked, played_of, name: str) -> None:
     scenario = asked(BOUNDED[name])

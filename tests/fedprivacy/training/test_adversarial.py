@@ -94,6 +94,7 @@ def plain(task: Task, at: int) -> np.ndarray:
     return flat_weights(module) - task.weights
 
 
+@pytest.mark.exhaustive(beyond=3)
 @pytest.mark.parametrize(
     "options",
     [
@@ -160,6 +161,7 @@ def test_without_references_nothing_is_trained() -> None:
             train_cohort(replace(task, references=none))
 
 
+@pytest.mark.exhaustive
 def test_it_takes_from_an_attack_on_a_model_that_knows_its_records_by_heart() -> None:
     """Labels that are mostly noise, learned by heart without it: the AUC of the loss falls from .87 to .66."""
     rng = np.random.default_rng(5)

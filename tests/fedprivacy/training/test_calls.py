@@ -144,6 +144,7 @@ def drawn_batches(stream: np.random.Generator) -> Batches:
     ][stream.integers(4)]
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize("in_front", [True, False])
 @pytest.mark.parametrize("seed", range(12))
 def test_who_else_is_in_a_call_changes_no_bit(

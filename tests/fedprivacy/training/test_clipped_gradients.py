@@ -100,6 +100,7 @@ def close(found: ClippedSums, expected: Tensor) -> None:
     assert found.zeroed.dtype == torch.int64
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("own", [False, True], ids=["shared", "own"])
 @pytest.mark.parametrize("clipping_norm", [0.7, None])
@@ -128,6 +129,7 @@ def test_a_batch_of_one(name: str) -> None:
         assert not empty.sums.any()
 
 
+@pytest.mark.exhaustive(every=7)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("own", [False, True], ids=["shared", "own"])
 @pytest.mark.parametrize("rows", [1, 2, 5, 8])

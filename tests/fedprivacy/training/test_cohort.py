@@ -24,6 +24,7 @@ MODELS = {
 }
 
 
+@pytest.mark.exhaustive(every=7)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(
     "options",

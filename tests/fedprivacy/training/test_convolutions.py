@@ -72,6 +72,7 @@ def chain(name: str) -> nn.Sequential:
         return CHAINS[name]()
 
 
+@pytest.mark.exhaustive(every=11)
 @pytest.mark.parametrize("name", CHAINS)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("sizes", [[5, 5, 5], [1, 13, 4, 7, 8], [9]])

@@ -75,6 +75,7 @@ def loop(module, weights, x, y, own, client, agreed: int, options: LocalTraining
     return (np.mean(iterates, axis=0) if options.averaging else at) - weights
 
 
+@pytest.mark.exhaustive(every=7)
 @pytest.mark.parametrize("norm", [0.3, None])
 @pytest.mark.parametrize("extra", OPTIONS)
 @pytest.mark.parametrize("sampler", BATCHES)
@@ -224,6 +225,7 @@ def test_audit_of_full_batches(epsilon: float) -> None:
     assert gaussian_bound(*weak, DELTA, 1 - 1e-6).epsilon > epsilon
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("sampler", "least"),
     [

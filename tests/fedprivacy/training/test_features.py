@@ -84,6 +84,7 @@ for row in range(64):
 """
 
 
+@pytest.mark.exhaustive
 def test_features_do_not_depend_on_the_place_of_a_record_in_memory() -> None:
     done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

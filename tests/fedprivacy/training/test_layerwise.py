@@ -49,7 +49,7 @@ def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     return request.param
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     widths=some.lists(some.integers(1, 9), min_size=2, max_size=4),
     activation=some.sampled_from([nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU]),
@@ -168,6 +168,7 @@ def test_many_records_and_few_weights_are_formed_and_the_other_way_round_factore
     assert kinds_of(wide, ShuffledBatches(1, 500), 5000)["1"] == "formed"
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("left", [slice(1, None), slice(None, -1), slice(0, None, 2), slice(7, 8)])
 def test_who_else_is_there_changes_no_bit_of_a_client(kept: str, left: slice) -> None:
     """Else a client that comes or goes would move all that stand behind it, and training may amplify a bit."""

@@ -91,12 +91,14 @@ def agree(problem: Problem, options: LocalTraining, clipping_norm: float | None 
     return found
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("batches", BATCHES)
 def test_the_same_steps_without_noise(model: str, batches: str) -> None:
     agree(Problem(model), LocalTraining(BATCHES[batches], 0.5))
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("batches", ["poisson", "shuffled"])
 @pytest.mark.parametrize(
     "options",
@@ -155,6 +157,7 @@ def test_a_client_that_failed_answers_without_its_data() -> None:
     assert not problem.train(options, blank=True)[0].any()
 
 
+@pytest.mark.exhaustive
 def test_the_noise_has_its_standard_deviation() -> None:
     """Chi-square and Kolmogorov-Smirnov on 13,000 draws in all; false alarms: 1e-6 each, at a fixed seed."""
     problem = Problem("mlp", np.array([400, 800]))
@@ -267,6 +270,7 @@ def choosy(module: nn.Module) -> Problem:
     return problem
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize("module", [Choosy(), ChoosyBack()], ids=["forward", "back"])
 @pytest.mark.parametrize("most", [None, 4], ids=["whole", "in pieces"])
 @pytest.mark.parametrize("clipping_norm", [0.5, None])
@@ -425,6 +429,7 @@ def test_without_noise_both_trainers_end_at_the_same_model(make_scenario, trial,
     assert np.abs(ours - theirs).max() < (1e-5 if trust == "none" else 1e-3)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("mean", ["rate=0.15", "batch_size=12"])
 def test_the_accountant_of_opacus_agrees_over_a_whole_run(
     make_scenario, tmp_path, monkeypatch: pytest.MonkeyPatch, mean: str
@@ -502,6 +507,7 @@ def test_a_model_that_opacus_cannot_train_is_refused_at_the_start(module: nn.Mod
         trainer_of("opacus", module, (9,), 3)
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("features", [(8, 8), (64,), (8, 8, 1), (8, 8, 3)])
 @pytest.mark.parametrize("channels", [(4,), (4, 8), (4, 8, 3)])
 def test_convolutions_of_images_are_trained(features: tuple[int, ...], channels: tuple[int, ...]) -> None:

@@ -62,6 +62,7 @@ def test_renyi_costs_are_those_of_the_theorems(mean: float, shape: float) -> Non
     assert doubled.epsilon == pytest.approx(found.epsilon)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("shape", [0.0, 1.0, math.inf])
 def test_a_try_in_cohorts_of_fixed_size_costs_what_a_run_of_them_does(shape: float) -> None:
     """Cohorts of half of all hardly hide anybody, and cost no more than if everybody were in them."""

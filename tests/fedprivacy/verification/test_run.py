@@ -94,6 +94,7 @@ def read_again(document: dict[str, Any], *, shown: bool = True) -> None:
         assert guarantee["words"] in page
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("settings", HONEST.values(), ids=HONEST)
 def test_an_honest_run_is_read_again(settings: tuple[str, ...], make_scenario, tmp_path: Path) -> None:
     chosen = "auto" in str(settings)  # what else could be chosen is found for the report alone
@@ -168,6 +169,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [*((settings, KeyboardInterrupt) for settings in BROKEN.values()), ((), Fault), (BROKEN["local"], Fault)],

@@ -29,6 +29,7 @@ def two_layers() -> Callable[[], nn.Module]:
     return lambda features, classes: nn.Linear(features[0], classes)
 
 
+@pytest.mark.exhaustive
 def test_a_command_a_file_and_arrays_give_the_same_bits(tmp_path: Path, arrays: tuple) -> None:
     x, y, users = arrays
     people = fp.people(x, y, users=users)
@@ -151,6 +152,7 @@ assert one == two
 """
 
 
+@pytest.mark.exhaustive
 def test_a_model_of_the_main_program_gives_the_same_bits_twice(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(MAIN)
     subprocess.run([sys.executable, str(tmp_path / "main.py"), str(tmp_path / "runs")], cwd=ROOT, check=True)
@@ -180,6 +182,7 @@ def test_a_model_of_another_process_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.exhaustive
 def test_attacks_take_a_model_that_is_an_object(tmp_path: Path) -> None:
     small = {"game.members": 20, "game.nonmembers": 40, "attacks.passive.rounds": 2}
     settings = {"attacks": ["passive"], "rounds": 2, "set": small}

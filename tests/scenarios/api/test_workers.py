@@ -59,6 +59,7 @@ def cells(work: Path) -> Iterator[Kernel]:
         yield started
 
 
+@pytest.mark.exhaustive
 def test_in_a_notebook(cells: Kernel) -> None:
     cells.run(RUN.format(shown=True) + COMPARE.format(shown=True))
     assert cells.run(PRINTED).split()[0] == "True"
@@ -68,6 +69,7 @@ def test_in_a_notebook(cells: Kernel) -> None:
     cells.run("both.figure()")
 
 
+@pytest.mark.exhaustive
 def test_a_notebook_shows_progress(cells: Kernel) -> None:
     cells.run('fp.run("digits", rounds=2, workers=2)')
     assert re.search(r"2 of 2 rounds, accuracy [\d.]+ %", cells.shown())
@@ -77,6 +79,7 @@ def test_a_notebook_shows_progress(cells: Kernel) -> None:
     assert "seen-it" in cells.shown()
 
 
+@pytest.mark.exhaustive
 def test_a_notebook_gives_the_bits_of_a_script(cells: Kernel, tmp_path: Path) -> None:
     printed = cells.run('print(fp.run("digits", rounds=2, workers=2, progress=False).path.absolute())')
     script = fp.run("digits", rounds=2, workers=1, progress=False, out=tmp_path)
@@ -84,6 +87,7 @@ def test_a_notebook_gives_the_bits_of_a_script(cells: Kernel, tmp_path: Path) ->
     assert final_hash(notebook.document) == final_hash(script.document)
 
 
+@pytest.mark.exhaustive
 def test_an_interrupted_notebook_closes_the_record(cells: Kernel, work: Path) -> None:
     runs = work / "interrupted"
 

@@ -195,6 +195,7 @@ def test_an_unchanged_one_is_not(played) -> None:
     assert checked_document(Path(played["path"]))["arms"] == json.loads(json.dumps(played["arms"]))
 
 
+@pytest.mark.exhaustive
 def test_a_stored_game_in_arms_is_attacked_again_by_some_of_its_attacks_with_the_same_scores(
     played, tmp_path
 ) -> None:

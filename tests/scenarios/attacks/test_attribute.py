@@ -112,6 +112,7 @@ def test_updates_without_noise_give_the_answer_away_and_noise_leaves_imputation(
     assert "imputation from the other answers alone is right" in page
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("name", ["colour", "from-the-record"])
 def test_answers_are_guessed_alike_in_blocks(text: str, name: str, monkeypatch) -> None:
     scenario: Any = loads(text.replace("noise_multiplier = 4.0", "noise_multiplier = 0.01"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from fedprivacy.attacks.signals import Probe
@@ -33,6 +34,7 @@ def test_the_signals_are_those_of_the_whole_model() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_a_replay_is_complete_and_verified(tmp_path: Path) -> None:
     document = replay(loads(FROZEN), tmp_path, workers=1)
     assert document["status"] == "finished"

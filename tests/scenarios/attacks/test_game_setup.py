@@ -217,6 +217,7 @@ def test_the_same_seed_gives_the_same_scores_and_the_order_of_attacks_does_not_m
             assert np.array_equal(values, outcomes[name].judgement.features()[feature])
 
 
+@pytest.mark.exhaustive
 def test_shuffled_memberships_are_at_chance(honest) -> None:
     """False-alarm rate 1 % over all attacks: each single score of the pool, with coins thrown anew."""
     setup, outcomes = honest
@@ -259,6 +260,7 @@ def without_its_members(setup: GameSetup) -> GameSetup:
     return setup
 
 
+@pytest.mark.exhaustive
 def test_a_victim_that_does_not_train_on_its_members_gives_nothing_away() -> None:
     """False-alarm rate 1 % over all scores of all attacks."""
     setup = without_its_members(GameSetup(scenario("seed=5")))
@@ -307,6 +309,7 @@ def test_a_planted_client_that_repeats_its_members_gradients_is_found(monkeypatc
         assert auc(cosine[setup.game.members], cosine[~setup.game.members]).value > 0.99
 
 
+@pytest.mark.exhaustive
 def test_under_local_noise_at_epsilon_one_every_attack_is_within_its_bound() -> None:
     """The interval of each AUC reaches below what the ledger allows its seat.
 
@@ -333,6 +336,7 @@ ONE_A_ROUND = 'kind="active-gradient-ascent", targets_per_round=1, tries=3'
 FEW = (*LOCAL, "server.rounds=24", "game.members=20", "game.nonmembers=20")
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("attack", "reached"),
     [
@@ -406,6 +410,7 @@ class Taken:
         )
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     "other",
     [

@@ -103,6 +103,7 @@ def test_one_record_is_rebuilt_exactly_and_noise_that_guarantees_nothing_hides_i
     assert noisy["guarantee"]["epsilon"] > 90
 
 
+@pytest.mark.exhaustive
 def test_a_record_beside_one_whose_label_alone_is_known_is_rebuilt_by_inverting(tmp_path: Path) -> None:
     search = ('attacks.one.method="inverting"', "attacks.one.search_steps=150")
     sizes = ("attacks.one.batch=2", "attacks.one.candidates=300", "attacks.one.trials=20")

@@ -147,6 +147,7 @@ def test_attacks_with_the_same_references_share_them() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_a_stored_run_is_attacked_again_and_by_new_attacks(played, tmp_path) -> None:
     stored = Path(played["path"])
     new = Released(kind="released", methods=("loss",), references=8)
@@ -158,6 +159,7 @@ def test_a_stored_run_is_attacked_again_and_by_new_attacks(played, tmp_path) -> 
     assert "exposures" not in again
 
 
+@pytest.mark.exhaustive
 def test_an_outsider_is_held_against_its_bound_when_the_noise_is_used_up(tmp_path) -> None:
     """All answers of the clients are given in training: what only looks needs none."""
     document = replay(scenario(*PRIVATE), tmp_path, workers=1)
@@ -172,6 +174,7 @@ def test_an_outsider_is_held_against_its_bound_when_the_noise_is_used_up(tmp_pat
         scenario(PRIVATE[0], passive, PRIVATE[2])
 
 
+@pytest.mark.exhaustive
 def test_no_membership_of_a_fold_is_read_to_score_it() -> None:
     few = (
         'attacks={one={kind="released", methods=["lira", "network-outputs", "loss-by-class"], references=8}}'

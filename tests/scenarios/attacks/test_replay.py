@@ -97,6 +97,7 @@ def test_a_stored_run_is_attacked_again_with_the_same_scores_and_without_trainin
     assert not list(Path(again["path"]).glob("run-*"))
 
 
+@pytest.mark.exhaustive
 def test_what_a_passive_attacker_saw_is_scored_again_without_playing_a_round(
     played, tmp_path, monkeypatch
 ) -> None:
@@ -176,6 +177,7 @@ def test_nothing_is_kept_of_what_was_seen_where_none_of_it_is_wanted(tmp_path) -
     assert not any("sensitive" in note for note in document["notes"])
 
 
+@pytest.mark.exhaustive
 def test_the_game_is_played_at_each_epsilon_with_clipping_alone_and_without_privacy(tmp_path) -> None:
     privacy = 'privacy={trust="local", clipping_norm=1.0, epsilon=1.0, delta=1e-3}'
     more = ("game.epsilons=[1.0, 50.0]", "game.clipped=true", "game.unprotected=true")
@@ -246,6 +248,7 @@ def test_a_game_that_one_of_the_seeds_cannot_draw_is_refused_before_anything_is_
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.exhaustive
 def test_targets_that_a_spent_victim_cost_are_told_and_the_bound_stands_beside(tmp_path) -> None:
     """Twelve answers, two in the warm-up, two to `look`, six to `climb`: with the last two, a participant
     can raise 45 targets and watch them, and the other 45 stay unasked.
@@ -268,6 +271,7 @@ def test_targets_that_a_spent_victim_cost_are_told_and_the_bound_stands_beside(t
         assert "AUC at most 0." in attack["bound"]["words"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_number_of_workers_changes_no_number(played, tmp_path) -> None:
     two = replay(scenario(), tmp_path, workers=2)

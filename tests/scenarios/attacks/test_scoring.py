@@ -60,6 +60,7 @@ def result_of(
     )
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("fold", range(FOLDS))
 def test_poisoning_a_fold_changes_no_choice_and_no_threshold_of_its_own(game, fold: int) -> None:
     """Here it is poisoned twice: its memberships are exchanged, and another score is made to fit it."""

@@ -152,6 +152,7 @@ def test_a_victim_without_answers_left_is_observed_no_more() -> None:
     assert max(outcome.after) == 4
 
 
+@pytest.mark.exhaustive
 def test_without_noise_a_larger_sum_hides_more_from_a_server_that_looks_on_and_not_all() -> None:
     areas = [area("looking", f"sampling.cohort={clients}") for clients in (1, 4, 16)]
     assert areas[0] > 0.95
@@ -159,6 +160,7 @@ def test_without_noise_a_larger_sum_hides_more_from_a_server_that_looks_on_and_n
     assert areas[2] > 0.6
 
 
+@pytest.mark.exhaustive
 def test_raised_losses_find_in_a_sum_what_looking_on_does_not() -> None:
     steep = ("training.learning_rate=4.0", "attacks.raising.targets_per_round=10", "server.rounds=20")
     assert area("raising", *steep, seeds=SEEDS[:2]) > area("looking", *steep, seeds=SEEDS[:2]) + 0.05
@@ -238,6 +240,7 @@ def test_another_size_of_the_sum_is_refused_on_reading(document, tmp_path) -> No
         checked_document(folder)
 
 
+@pytest.mark.exhaustive
 def test_transcripts_of_sums_are_scored_again_without_a_round(document, tmp_path, monkeypatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("a round was played")
@@ -251,6 +254,7 @@ def test_transcripts_of_sums_are_scored_again_without_a_round(document, tmp_path
     assert [a["auc"] for a in again["attacks"]] == [a["auc"] for a in first]
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_clients_that_have_answered_enough_cost_the_attack_no_round(seed: int) -> None:
     """Clients answer 6 times, in 8 rounds of half of them and in the attack; those who are spent are not drawn."""

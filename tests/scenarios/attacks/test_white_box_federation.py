@@ -44,6 +44,7 @@ def scenario(file: Path, *overrides: str) -> AttackScenario:
     return result
 
 
+@pytest.mark.exhaustive
 def test_each_attack_of_the_published_table_runs_and_stands_beside_it(pictures: Path, tmp_path: Path) -> None:
     document = replay(scenario(pictures, *TINY), tmp_path, workers=1)
     positions = [
@@ -71,6 +72,7 @@ def test_records_that_are_left_out_are_nobodys(pictures: Path) -> None:
     assert set(game.people.partition.order) <= {*pool, *people.partition.records(1)}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_network_learns_its_pictures_by_heart(real_data) -> None:
     # On a seed for development; the ready scenario has others.

@@ -29,12 +29,14 @@ def text(request: pytest.FixtureRequest) -> str:
     return ready()[request.param].read_text()
 
 
+@pytest.mark.exhaustive(every=5)
 def test_the_copy_is_the_same_scenario_apart_from_its_name(text: str) -> None:
     copied = loads(drafted(text))
     assert copied == loads(text).model_copy(update={"name": "mine"})
     assert tomllib.loads(drafted(text)) == tomllib.loads(text) | {"name": "mine"}
 
 
+@pytest.mark.exhaustive(every=5)
 def test_every_comment_is_kept(text: str) -> None:
     """But for the commands, which now name the new file."""
     new_text = drafted(text)
@@ -45,6 +47,7 @@ def test_every_comment_is_kept(text: str) -> None:
     assert re.search(r"#     fedprivacy (run|compare|replay|tune) mine\.toml", new_text)
 
 
+@pytest.mark.exhaustive(every=5)
 def test_a_default_that_is_uncommented_changes_nothing(text: str) -> None:
     rows = drafted(text).splitlines()
     scenario = loads("\n".join(rows))
@@ -74,6 +77,7 @@ def _same(text: str, scenario: object) -> bool:
         return False
 
 
+@pytest.mark.exhaustive(every=5)
 def test_every_key_of_every_kind_is_shown_and_given_keys_are_explained(text: str) -> None:
     new_text = drafted(text)
     blocks = {
@@ -102,6 +106,7 @@ def test_a_key_with_a_comment_keeps_it_and_one_without_gets_the_schemas() -> Non
     assert partition.endswith("# each of the other 1437 images is a client of its own")
 
 
+@pytest.mark.exhaustive(every=5)
 def test_a_copy_of_a_copy_says_nothing_twice(text: str) -> None:
     once = drafted(text)
     twice = draft(once, "other", "mine.toml", Path("other.toml"))

@@ -20,6 +20,7 @@ def rows(document: dict) -> dict[str, dict]:
     return {row["sampling"]: row for row in document["table"]}
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
 def test_each_sampler_is_beside_the_others_at_the_same_work(adjacency: str) -> None:
     document = DpSgdQuestion(**DIGITS, epsilon=2.0, adjacency=adjacency).document()
@@ -90,6 +91,7 @@ def test_under_add_remove_what_has_no_answer_says_why() -> None:
         DpSgdQuestion(**DIGITS, sampling="shuffled", epsilon=2.0, adjacency="add-remove").document()
 
 
+@pytest.mark.exhaustive
 def test_the_lectures_noise_stands_beside_one_example_a_step() -> None:
     single = {"records": 100, "batch_size": 1, "steps": 5_000, "sampling": "with-replacement"}
     document = DpSgdQuestion(**single, epsilon=1.0).document()

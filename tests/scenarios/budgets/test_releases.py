@@ -24,6 +24,7 @@ BACK = [
 ]
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize(("kind", "options", "back"), BACK)
 @pytest.mark.parametrize(("rounds", "delta"), [(1, 0.0), (20, 0.0), (20, 1e-6)])
 def test_the_noise_for_an_epsilon_costs_that_epsilon(kind, options, back, rounds, delta) -> None:

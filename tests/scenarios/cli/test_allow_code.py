@@ -95,6 +95,7 @@ def test_the_flag_cannot_be_set_by_the_scenario(folder: Path) -> None:
     assert not was_run(folder)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_with_the_flag_a_run_and_its_resumption_take_the_code_of_the_current_folder(folder: Path) -> None:
     first = json.loads(fedprivacy("run", "mine.toml", "--allow-code", "--json", "--operator").stdout)

@@ -73,6 +73,7 @@ def test_an_estimate_without_a_claim_has_terms_and_no_confidence_of_a_bound(
     assert "Each epsilon: delta = 1e-05, unit client, replace-one. Assumptions" in out
 
 
+@pytest.mark.exhaustive
 def test_an_audit_that_proves_nothing_says_that_canaries_are_too_few(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

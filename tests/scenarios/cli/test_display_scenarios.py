@@ -8,6 +8,7 @@ from scenarios.authoring.catalogue import GROUPS, describe, ready
 from scenarios.cli.display_scenarios import show_scenario, show_scenarios
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_a_scenario_takes_one_line_and_its_name_is_never_cut(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

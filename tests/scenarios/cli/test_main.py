@@ -49,6 +49,7 @@ def test_help_is_instant_and_names_every_command() -> None:
     assert not any(heavy in loaded for heavy in ("torch", "flwr", "dp_accounting", "numpy", "matplotlib"))
 
 
+@pytest.mark.exhaustive
 def test_python_m_is_the_command() -> None:
     for words in (["budget", "compose", "--help"], ["budget", "compose", "--nothing"]):
         module, command = (
@@ -446,6 +447,7 @@ def test_interrupting_ends_with_130_and_a_record_that_says_how_far_it_came(
     assert (path / "report.html").exists()
 
 
+@pytest.mark.exhaustive
 def test_statistics_are_computed_again_and_not_resumed(tmp_path: Path) -> None:
     out = str(tmp_path / "runs")
     done = fedprivacy(
@@ -509,6 +511,7 @@ def test_a_comparison_that_was_interrupted_goes_on(small: Path, tmp_path: Path) 
     assert (again["status"], again["command"]) == ("finished", first["command"])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_resume_finishes_an_interrupted_run(small: Path, tmp_path: Path) -> None:
     words = ("run", str(small), "--out", str(tmp_path / "runs"), "--json", "--operator")

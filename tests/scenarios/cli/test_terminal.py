@@ -99,6 +99,7 @@ def started(words: str, **changes: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("words", "code"),
     [("scenarios <&- >&- 2>&-", 0), ("scenarios >&-", 0), ("run nothing >&-", 2), ("run nothing 2>&-", 2)],

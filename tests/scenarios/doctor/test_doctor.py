@@ -51,6 +51,7 @@ def taken_port() -> Iterator[int]:
         yield int(one.getsockname()[1])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_machine_that_is_able(tmp_path: Path) -> None:
     code, out, err = doctor(tmp_path, "--json", "--ports", str(free_port()))
@@ -124,6 +125,7 @@ def test_a_broken_machine_is_told_what_is_wrong_and_what_to_do(
     assert "Traceback" not in out
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("ports", ["70000", "x", "1,,2", "-1", "9" * 50])
 def test_ports_that_are_none_are_refused(ports: str, tmp_path: Path) -> None:
     code, out, err = doctor(tmp_path, f"--ports={ports}")
@@ -149,6 +151,7 @@ def test_ray_is_started_only_where_asked() -> None:
     ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_ray_starts_whatever_cluster_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")

@@ -289,8 +289,10 @@ def fingerprint(content: RecordDict) -> str:
 # ------------------------------------------------------------------ fixtures
 
 
-SIMULATED = ["embedded", pytest.param("ray", marks=pytest.mark.slow)]
-EVERY = [*SIMULATED, pytest.param("superlink", marks=pytest.mark.slow)]
+# Each grid on Ray starts workers, which import for seconds. Both engines are in every run of the tests by test_ray.py
+# and test_superlink.py.
+SIMULATED = ["embedded", pytest.param("ray", marks=[pytest.mark.slow, pytest.mark.exhaustive])]
+EVERY = [*SIMULATED, pytest.param("superlink", marks=[pytest.mark.slow, pytest.mark.exhaustive])]
 
 
 @pytest.fixture(params=SIMULATED)
@@ -808,8 +810,11 @@ def test_a_plain_server_app_runs_without_deprecated_use(
 
 @pytest.mark.parametrize(
     ("every_engine", "trust"),
-    [("embedded", "local"), ("embedded", "central")]
-    + [pytest.param(*pair, marks=pytest.mark.slow) for pair in (("ray", "central"), ("superlink", "local"))],
+    [
+        *(("embedded", "local"), ("embedded", "central")),
+        pytest.param("superlink", "local", marks=[pytest.mark.slow, pytest.mark.exhaustive]),
+        pytest.param("ray", "central", marks=[pytest.mark.slow, pytest.mark.exhaustive]),
+    ],
     indirect=["every_engine"],
 )
 def test_a_statistics_run_gives_the_same_answers_on_any_engine(

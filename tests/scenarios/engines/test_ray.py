@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,21 +43,23 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What each kind of run ends with on one worker, and adaptive clipping on two and four (test_worker_pool.py: all kinds)."""
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Runs a kind on one worker, and says what it ends with."""
     from tests.conftest import scenario
 
-    found = {}
-    for kind, overrides in KINDS.items():
-        asked = scenario(*overrides, text=SCENARIO)
-        hashes = {
-            final_hash(run(asked, tmp_path_factory.mktemp("out"), report=False, engine=Engine(workers=count)))
-            for count in ((1, 2, 4) if kind == "adaptive clipping" else (1,))
-        }
-        assert len(hashes) == 1, f"{kind}: workers change bits"
-        found[kind] = hashes.pop()
-    assert len(set(found.values())) == len(KINDS)
-    return found
+    @cache
+    def of_kind(kind: str, workers: int = 1) -> str:
+        asked, out = scenario(*KINDS[kind], text=SCENARIO), tmp_path_factory.mktemp("out")
+        return final_hash(run(asked, out, report=False, engine=Engine(workers=workers)))
+
+    return of_kind
+
+
+def test_no_two_kinds_end_alike_and_four_workers_change_no_bit(embedded: Callable[..., str]) -> None:
+    """`test_worker_pool.py` has all kinds with several workers."""
+    ends = {embedded(kind) for kind in (CLIPPED, SHARED, KILLED)}
+    assert len(ends) == 3
+    assert embedded(CLIPPED, 4) in ends
 
 
 # A run on Ray starts two workers, which import for seconds: each kind is run in one test, most of them in one below.
@@ -65,20 +68,25 @@ FROZEN = "frozen encoder"
 COMMANDED, INTERRUPTED = "records", "sum of local noise"
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("kind", [CLIPPED, SHARED, FROZEN])
 def test_ray_ends_with_the_same_bits_as_the_embedded_engine(
-    embedded: dict[str, str], ray_room: Cluster, make_scenario: Callable[..., Any], tmp_path: Path, kind: str
+    embedded: Callable[[str], str],
+    ray_room: Cluster,
+    make_scenario: Callable[..., Any],
+    tmp_path: Path,
+    kind: str,
 ) -> None:
     # Central noise is in adaptive clipping.
     assert {CLIPPED, SHARED, FROZEN, KILLED, COMMANDED, INTERRUPTED} == set(KINDS) - {"central"}
     document = run(make_scenario(*KINDS[kind], text=SCENARIO), tmp_path, report=False, engine=RAY)
-    assert final_hash(document) == embedded[kind]
+    assert final_hash(document) == embedded(kind)
     assert [one["failures"] + one["refusals"] for one in document["rounds"]] == [0] * 3
     assert (document["performance"]["engine"], document["performance"]["workers"]) == ("ray", 2)
 
 
 def test_a_killed_worker_is_replaced_and_the_run_ends_with_the_same_bits(
-    embedded: dict[str, str],
+    embedded: Callable[[str], str],
     ray_room: Cluster,
     make_scenario: Callable[..., Any],
     tmp_path: Path,
@@ -97,7 +105,7 @@ def test_a_killed_worker_is_replaced_and_the_run_ends_with_the_same_bits(
     said = capfd.readouterr()
     assert said.out == ""
     assert all("without a password" in line for line in said.err.splitlines())  # ours; nothing of Ray's
-    assert final_hash(document) == embedded[KILLED]
+    assert final_hash(document) == embedded(KILLED)
     assert [one["failures"] for one in document["rounds"]] == [0] * 3
 
 
@@ -225,7 +233,7 @@ def test_nobody_else_can_read_what_ray_writes(ray_room: Cluster) -> None:
 
 
 def test_the_command_runs_on_a_cluster_that_is_up_and_leaves_it_as_it_was(
-    embedded: dict[str, str],
+    embedded: Callable[[str], str],
     ray_room: Cluster,
     make_scenario: Callable[..., Any],
     tmp_path: Path,
@@ -239,7 +247,7 @@ def test_the_command_runs_on_a_cluster_that_is_up_and_leaves_it_as_it_was(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert final_hash(document) == embedded[COMMANDED]
+    assert final_hash(document) == embedded(COMMANDED)
     assert document["performance"]["workers"] == 2
     said = [line for line in done.stderr.splitlines() if "ray" in line.lower()]
     assert len(said) == 1, done.stderr
@@ -247,8 +255,9 @@ def test_the_command_runs_on_a_cluster_that_is_up_and_leaves_it_as_it_was(
     assert ray.cluster_resources()["CPU"] == 4
 
 
+@pytest.mark.exhaustive
 def test_an_interrupted_run_frees_all_that_it_started_and_goes_on_elsewhere(
-    embedded: dict[str, str], make_scenario: Callable[..., Any], tmp_path: Path
+    embedded: Callable[[str], str], make_scenario: Callable[..., Any], tmp_path: Path
 ) -> None:
     """On a cluster of its own; what is left is done without Ray."""
     file = tmp_path / "engines.toml"
@@ -277,7 +286,7 @@ def test_an_interrupted_run_frees_all_that_it_started_and_goes_on_elsewhere(
     [path] = (tmp_path / "runs").iterdir()
     assert json.loads((path / "run.json").read_text())["status"] == "interrupted"
     rest = command("run", "--resume", str(path), "--json")
-    assert final_hash(json.loads(rest.stdout)) == embedded[INTERRUPTED]
+    assert final_hash(json.loads(rest.stdout)) == embedded(INTERRUPTED)
 
 
 def processes_with(setting: str) -> list[str]:

@@ -102,6 +102,7 @@ def test_without_noise_everybody_learns_nearly_all_that_so_many_canaries_can_pro
     assert not document["refuted"]
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("overrides", "observer"),
     [
@@ -128,6 +129,7 @@ def test_with_the_claimed_noise_the_bound_is_below_the_claim(
 SEPARATED = ("sampling={name='separated', cohort=4, separation=3}", "server.rounds=5")
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("bands", [[], ["privacy.bands=3"]])
 def test_canaries_that_come_every_few_rounds_keep_the_claim_with_correlated_noise_too(
     tmp_path: Path, bands: list[str]
@@ -141,11 +143,13 @@ def test_canaries_that_come_every_few_rounds_keep_the_claim_with_correlated_nois
     assert one["if_gaussian"] is None  # so does a bound from scores
 
 
+@pytest.mark.exhaustive
 def test_correlated_noise_of_half_the_size_is_refuted(tmp_path: Path, half_noise: None) -> None:
     document = played(tmp_path, *SEPARATED, "privacy.bands=3", trials=4)
     assert by_observer(document)["participant"]["verdict"]["holds"] is False
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("overrides", "observers", "trials"),
     [
@@ -182,6 +186,7 @@ def test_a_final_model_of_several_rounds_has_no_bound_from_scores(tmp_path: Path
     assert found["outsider"]["if_gaussian"] is None
 
 
+@pytest.mark.exhaustive
 def test_the_numbers_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
     one, two = (played(tmp_path, canaries=60, trials=2, workers=workers) for workers in (1, 2))
     assert one["observers"] == two["observers"]

@@ -139,6 +139,7 @@ def play(canaries: int) -> Runs:
     return Runs(told.epsilon, verdict(cases), proved.epsilon)
 
 
+@pytest.mark.exhaustive
 def test_at_epsilon_one_all_attacks_are_within_the_bound_and_a_canary_proves_half_of_it() -> None:
     """Epsilon 1 is mu = .268 here and epsilon 1/2 is .142. Of 1,000 scores of each kind mu has error .045.
 

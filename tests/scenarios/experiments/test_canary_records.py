@@ -110,6 +110,7 @@ def audit(runs: int) -> tuple[float, float]:
     return claim.epsilon, gaussian_bound(present, absent, DELTA, 0.99).epsilon
 
 
+@pytest.mark.exhaustive
 def test_a_canary_proves_half_of_what_is_claimed_and_no_more_than_it() -> None:
     """Two answers of two steps: mu is 1.67, epsilon 4 is .92. Of 100 runs of each kind mu has error .16.
 

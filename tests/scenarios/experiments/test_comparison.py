@@ -53,6 +53,7 @@ def test_cells_differ_in_trust_and_epsilon_alone_and_their_seeds_are_paired(aske
     assert {cell.plan.rounds for cell in cells if cell.corner.trust == "local"} == {2}
 
 
+@pytest.mark.exhaustive
 def test_the_numbers_do_not_depend_on_the_number_of_workers(asked, tmp_path: Path) -> None:
     one = compare(asked, tmp_path / "one", workers=1)
     two = compare(asked, tmp_path / "two", workers=2)
@@ -134,6 +135,7 @@ def test_a_cell_states_the_guarantees_of_its_weakest_seed() -> None:
     assert weakest([stated(None, 0.5), stated(2.0, 0.25)]) == stated(None, 0.5)
 
 
+@pytest.mark.exhaustive
 def test_a_comparison_that_failed_says_so_of_the_cell_whose_run_was_resumed(
     make_scenario, base_text: str, tmp_path: Path, monkeypatch
 ) -> None:
@@ -321,6 +323,7 @@ def test_no_mechanism_is_called_best_where_one_other_cannot_be_told_apart() -> N
     assert "SQKR 39.0 % (1.0 points less, one seed, no interval)" in finding(cells)
 
 
+@pytest.mark.exhaustive
 def test_several_local_mechanisms_stand_side_by_side(make_scenario, base_text: str, tmp_path: Path) -> None:
     text = base_text.replace("noise_multiplier = 2.0", "epsilon = 1.0") + (
         "[compare]\ntrusts = ['central', 'local']\nepsilons = [8.0]\nseeds = [3]\n"
@@ -392,6 +395,7 @@ def units(tmp_path_factory: pytest.TempPathFactory) -> dict:
     return compare(Scenario.from_text(UNITS), tmp_path_factory.mktemp("units"), workers=1)
 
 
+@pytest.mark.exhaustive
 def test_each_unit_is_compared_under_each_trust_model_that_has_noise(units: dict) -> None:
     assert [(cell["trust"], cell["unit"]) for cell in units["cells"]] == [
         ("none", "client"), ("central", "client"), ("central", "example"), ("local", "client"), ("local", "example"),
@@ -459,6 +463,7 @@ def test_without_units_labels_and_noise_are_what_they_were(asked) -> None:
         assert run_streams(plain, people).run == run_streams(other, people).run
 
 
+@pytest.mark.exhaustive
 def test_settings_are_varied_one_at_a_time(make_scenario, tmp_path: Path) -> None:
     asked = make_scenario(
         "privacy.epsilon=8.0", "compare.seeds=[1, 2]", "compare.trusts=['central']", "compare.epsilons=[8.0]",
@@ -512,6 +517,7 @@ def test_settings_are_varied_at_an_epsilon(make_scenario) -> None:
         make_scenario("compare.vary.training.learning_rate=[0.1, 1.0]")
 
 
+@pytest.mark.exhaustive
 def test_options_are_compared_with_the_scenario_without_them_at_every_epsilon(
     make_scenario, tmp_path: Path
 ) -> None:

@@ -206,6 +206,7 @@ skip = 1
 """
 
 
+@pytest.mark.exhaustive
 def test_passive_attacks_are_said_to_see_the_rounds_after_training_ended(tmp_path: Path) -> None:
     def observed(name: str, *sets: str) -> dict | None:
         asked = AttackScenario.from_text(
@@ -225,6 +226,7 @@ def test_passive_attacks_are_said_to_see_the_rounds_after_training_ended(tmp_pat
     assert observed("whole", "game.repeats=1") == {"first": 14, "last": 16, "count": 3}
 
 
+@pytest.mark.exhaustive
 def test_adversarial_regularisation_gives_the_same_model_whoever_trains_and_another_one_than_without(
     whole, tmp_path: Path
 ) -> None:
@@ -276,6 +278,7 @@ PRIVATE = {
 }
 
 
+@pytest.mark.exhaustive
 def test_the_grid_of_defences_is_played_and_heuristics_have_no_epsilon(tmp_path: Path, capsys) -> None:
     asked = AttackScenario.from_text(ready()["defences"].read_text(), "defences.toml", TINY)
     document = replay(asked, tmp_path, workers=1)
@@ -313,6 +316,7 @@ def test_the_grid_of_defences_is_played_and_heuristics_have_no_epsilon(tmp_path:
     assert not any("epsilon" in row for row in rows)
 
 
+@pytest.mark.exhaustive
 def test_an_arm_that_ended_early_says_after_how_many_rounds(tmp_path: Path) -> None:
     arms = "[arms.whole]\n[arms.stopped]\nserver.patience = 1\n"
     asked = AttackScenario.from_text(OVERFITTING + GAME + arms, "stopping.toml")

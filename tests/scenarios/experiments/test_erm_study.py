@@ -40,6 +40,7 @@ def coefficient(document: dict[str, Any], approach: str, epsilon: float) -> dict
     return next(t for t in found["theta"] if t["name"] == "educ")
 
 
+@pytest.mark.exhaustive
 def test_losses_fall_with_the_square_of_epsilon_and_objective_perturbation_loses_least(
     tmp_path: Path,
 ) -> None:
@@ -56,6 +57,7 @@ def test_losses_fall_with_the_square_of_epsilon_and_objective_perturbation_loses
         assert mean(document, "output", epsilon) < mean(document, "silos-average", epsilon)
 
 
+@pytest.mark.exhaustive
 def test_who_is_married_by_education(tmp_path: Path, real_data: Any) -> None:
     path = real_data("pums_fulton.npz")
     document = played(
@@ -73,6 +75,7 @@ def test_who_is_married_by_education(tmp_path: Path, real_data: Any) -> None:
     assert document["surface"]["approach"] == "gradient"
 
 
+@pytest.mark.exhaustive
 def test_education_and_income(tmp_path: Path, real_data: Any) -> None:
     path = real_data("pums_fulton.npz")
     document = played("education-and-income", tmp_path, f'data.path="{path}"', "study.epsilons=[1.0]")

@@ -48,11 +48,12 @@ def measured(tmp_path: Path, *overrides: str) -> dict:
     return measure(run(scenario, tmp_path), scenario, workers=1)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("overrides", "start"),
     [
-        (["privacy.epsilon=0.05"], "Noise limits this run"),
         (["privacy.clipping_norm=0.001"], "Clipping limits this run"),
+        (["privacy.epsilon=0.05"], "Noise limits this run"),
         (
             ["server.rounds=1", "model.name=mlp", "model.hidden=[32]", "privacy.epsilon=1e4",
              "privacy.clipping_norm=10.0", "training.learning_rate=0.3"],
@@ -76,6 +77,7 @@ def test_a_planted_limit_is_named(tmp_path: Path, overrides: list[str], start: s
         checked_document(path)
 
 
+@pytest.mark.exhaustive
 def test_interrupted_ablations_resume_to_the_same_numbers(tmp_path: Path) -> None:
     scenario = Scenario.from_text(PLANTED, overrides=["server.rounds=1"])
     document = run(scenario, tmp_path)
@@ -130,6 +132,7 @@ def test_limits_of_a_comparison_that_cannot_run_are_refused(compare_table: str, 
         Scenario.from_text(PLANTED, overrides=[f"compare={compare_table}"])
 
 
+@pytest.mark.exhaustive
 def test_a_comparison_can_have_limits_and_then_clipping_alone_is_trained_once(tmp_path: Path) -> None:
     table = (
         'compare={trusts=["central"], epsilons=[100.0], seeds=[1, 2], limits=["no-noise", "rounds-double"]}'
@@ -150,6 +153,7 @@ def test_a_comparison_of_an_earlier_version_has_no_baselines(tmp_path: Path) -> 
     assert "baselines" not in document
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("weighting", ["records", "clients"])
 def test_without_noise_a_run_of_records_is_the_planned_run_at_a_huge_epsilon(
     weighting: str, tmp_path: Path

@@ -121,6 +121,7 @@ def test_clients_that_react_to_the_size_of_another_are_found(monkeypatch: pytest
     assert "changes the updates of 11 others" in found.words
 
 
+@pytest.mark.exhaustive
 def test_an_audit_refutes_the_claim_of_clients_that_react(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +155,7 @@ def clipped_later(updates: Updates, bound: float, error: float, honest: Any) -> 
     return clip(total[None], bound)[0][0], broken
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("kind", "fault", "adjacency", "says"),
     [

@@ -61,6 +61,7 @@ def test_a_cell_for_each_trust_mechanism_epsilon_and_number_of_clients(make_stat
     assert cells[-1].seeded(9).seed == 9
 
 
+@pytest.mark.exhaustive
 def test_the_numbers_do_not_depend_on_the_number_of_workers(make_statistics, tmp_path: Path) -> None:
     scenario = make_statistics(f"compare.repeats={BATCH + 2}", "compare.epsilons=[1.0]", text=SMALL)
     one, two = (compare(scenario, tmp_path / str(n), workers=n) for n in (1, 2))
@@ -107,6 +108,7 @@ def test_the_document_of_a_comparison(make_statistics, tmp_path: Path) -> None:
             assert spent == (None if expected is None else pytest.approx(expected, rel=1e-9))
 
 
+@pytest.mark.exhaustive
 def test_errors_fall_with_clients_as_the_lectures_say(make_statistics, tmp_path: Path) -> None:
     """Of a share: n^-1/2 under local trust, n^-1 under central trust; the intervals of the slopes hold it.
 
@@ -125,6 +127,7 @@ class Stopped(BaseException):
     """Nothing in the code catches it."""
 
 
+@pytest.mark.exhaustive(beyond=3)
 @pytest.mark.parametrize(
     ("stop", "status"),
     [(KeyboardInterrupt, "interrupted"), (ZeroDivisionError, "failed"), (Stopped, "failed")],

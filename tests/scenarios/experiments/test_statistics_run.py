@@ -45,6 +45,7 @@ def test_flower_finds_each_in_the_bundle(name: str) -> None:
     assert scenario_of_app(f"scenarios/{name}.toml") == load(ready()[name])
 
 
+@pytest.mark.exhaustive
 def test_local_needs_quadratically_more_people_than_central(tmp_path: Path) -> None:
     """n >= c/(eps^2 alpha^2) against n >= c/(eps alpha): errors fall as n^(-1/2) and n^(-1).
 
@@ -67,6 +68,7 @@ def test_local_needs_quadratically_more_people_than_central(tmp_path: Path) -> N
     assert cell(document, trust="local", epsilon=1.0, clients=100)["rmse"] > 4 * few["rmse"]
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(("adjacency", "most"), [("replace-one", 384.2), ("add-remove", 192.1)])
 def test_the_worst_of_ten_thousand_names_is_off_by_no_more_than_the_bound_of_the_adjacency(
     adjacency: str, most: float, tmp_path: Path
@@ -87,6 +89,7 @@ def test_the_worst_of_ten_thousand_names_is_off_by_no_more_than_the_bound_of_the
     assert names["error"]["mean"] > most / 3  # and the bound is no idle one
 
 
+@pytest.mark.exhaustive
 def test_a_bound_holds_as_often_as_it_says(tmp_path: Path) -> None:
     """At 0.95 in 100 repeats, under either trust. False alarms: 1e-4, fewer than 86 within."""
     scenario = load(
@@ -102,6 +105,7 @@ def test_a_bound_holds_as_often_as_it_says(tmp_path: Path) -> None:
     assert cell(document, trust="local")["rmse"] > 50 * cell(document, trust="central")["rmse"]
 
 
+@pytest.mark.exhaustive
 def test_noisy_max_names_the_most_common_disease_far_more_often_than_released_counts_show_it(
     tmp_path: Path,
 ) -> None:
@@ -123,6 +127,7 @@ def test_without_noise_the_disease_is_the_one_of_most_people(tmp_path: Path) -> 
     assert cell(document)["answer"]["estimate"] == "high blood pressure"
 
 
+@pytest.mark.exhaustive
 def test_an_auction_loses_no_more_revenue_than_the_exponential_mechanism_promises(tmp_path: Path) -> None:
     document = compared(
         "digital-goods-auction", tmp_path, "clients=[100, 1000, 10000]", "epsilons=[0.5]", "repeats=40"
@@ -144,6 +149,7 @@ def test_an_auction_loses_no_more_revenue_than_the_exponential_mechanism_promise
     assert document["slope"] is None  # a choice gets right faster than any power of n
 
 
+@pytest.mark.exhaustive
 def test_census_tables_exact_central_and_local_side_by_side(tmp_path: Path, real_data: Any) -> None:
     """False alarms: 1e-3 for the intervals, of which 90 % or more of 100 hold the truth."""
     path = f'data.path="{real_data("pums_fulton.npz")}"'

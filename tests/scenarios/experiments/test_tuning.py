@@ -92,6 +92,7 @@ def training() -> dp.DpEvent:
     return plan_of(scenario().candidate(0)).event()
 
 
+@pytest.mark.exhaustive
 def test_random_stopping_costs_an_outsider_one_event_and_bounds_nothing_for_who_is_sent_all(played) -> None:
     found = played["random-stopping"]
     once = dp.ComposedDpEvent([training(), dp.GaussianDpEvent(20.0)])
@@ -256,6 +257,7 @@ def test_the_public_split_is_dealt_apart_with_the_noise_of_the_real_run() -> Non
     assert noise(small) == pytest.approx(noise(plan), rel=0.1)  # cohorts are whole numbers
 
 
+@pytest.mark.exhaustive
 def test_workers_change_nothing_and_work_that_broke_off_goes_on(
     played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -187,6 +187,7 @@ def test_five_hundred_runs_have_a_row_each(copied: Path) -> None:
     assert len(rows_of(copied.parent)) == 500
 
 
+@pytest.mark.exhaustive
 def test_rows_need_neither_torch_nor_flower(stored: dict[str, Path], folder: Path) -> None:
     code = f"import sys, fedprivacy; print(len(fedprivacy.runs({str(folder)!r})), {{'torch', 'flwr'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

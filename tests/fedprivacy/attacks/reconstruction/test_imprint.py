@@ -72,6 +72,7 @@ def shares(
     return rebuilt / 1280, others / 1280, alone / 1280
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(("batch", "expected"), [(64, 0.610), (8, 0.947)])
 @pytest.mark.parametrize("clipping_norm", [None, NORM])
 def test_records_alone_in_their_bin_are_rebuilt_clipped_or_not(

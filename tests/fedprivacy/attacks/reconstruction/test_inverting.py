@@ -44,6 +44,7 @@ def rebuilt(local: LocalSteps, places: list[int], noise: float = 0.0):
     return similarity(PICTURES[places], guesses, np.delete(PICTURES, places, axis=0))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("local", [LocalSteps(1, 0.1), LocalSteps(4, 0.1)])
 def test_a_record_of_a_cnn_is_rebuilt(local: LocalSteps) -> None:
     measured = rebuilt(local, [11])

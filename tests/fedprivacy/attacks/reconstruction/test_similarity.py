@@ -28,6 +28,7 @@ def test_the_original_itself_counts_and_a_mean_of_two_does_not() -> None:
     assert measured.wrong_psnr[0] == pytest.approx(-10 * np.log10(distances.min() ** 2 / 49))
 
 
+@pytest.mark.exhaustive
 def test_a_guess_counts_for_one_picture_at_most() -> None:
     guesses = STREAM.random((400, 49)) * 0.2 + POOL[STREAM.integers(60, size=400)] * 0.8
     hits = np.zeros(400, int)

@@ -101,6 +101,7 @@ def test_memberships_of_a_fold_teach_its_own_scores_nothing_and_those_of_others_
         assert not fitted or not any(same[fold].all() for fold in (0, 1, 3, 4)), name
 
 
+@pytest.mark.exhaustive
 def test_a_network_does_not_flatter_the_targets_that_it_was_fitted_on(trained, scored) -> None:
     """Coins that have nothing to do with the model: the deviation of an area of 400 is .029."""
     battery, targets = trained

@@ -37,6 +37,7 @@ def area(scores, members, folds) -> float:
     return area_of(Targets(scores, members, folds)).value
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_only_the_gradient_branch_finds_what_stands_in_the_gradients_alone() -> None:
     """Members' gradients are shorter; an area of 300 has a deviation of .033."""
@@ -49,6 +50,7 @@ def test_only_the_gradient_branch_finds_what_stands_in_the_gradients_alone() -> 
     assert blind == pytest.approx(0.5, abs=5 * 0.034)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_loss_means_something_else_for_each_label_and_the_network_learns_it() -> None:
     stream = np.random.default_rng(1)
