@@ -127,7 +127,7 @@ class GameSetup:
     def _grid(self, fleet: Fleet, mods: tuple[Mod, ...] = ()) -> EmbeddedGrid:
         # Where cohorts are drawn, most of a joint training would be of clients that nobody asks.
         everybody = isinstance(fleet.plan.sampler, AllSampling) and not fleet.dropout
-        joint = JointTraining(self.game.victim) if everybody else None
+        joint = JointTraining(self.game.victim, self.fleet.alone) if everybody else None
         return EmbeddedGrid(make_app(fleet, mods, joint), [{"partition-id": 0, "num-partitions": 1}])
 
     def _federation(self, grid: Grid, on: str = "test") -> tuple[Federation, Callable[[], Evaluation]]:
