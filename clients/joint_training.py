@@ -28,7 +28,8 @@ class JointTraining:
     Args:
         victim: The attacked client, which may be sent weights of its own: it is trained alone.
         alone: Whether a call of one client gives it the same bits (`Fleet.alone` of the run), so that a
-            victim that no other client is like needs no call with copies in all other places.
+            client that is alone in its call, such as one of a size of its own, needs no copies in all other
+            places.
     """
 
     def __init__(self, victim: int, alone: bool = True) -> None:
@@ -40,7 +41,7 @@ class JointTraining:
     def train(self, fleet: Fleet, request: TrainRequest, pieces: Sequence[Ids]) -> Iterator[Part]:
         """The results of the pieces, in order; as `clients.worker_pool.WorkerPool` has it."""
         for piece in pieces:
-            if len(piece) > 1 or self._victim in piece:
+            if len(piece) > 1 or self._victim in piece or (self._alone and not fleet.alone):
                 lone = len(piece) == 1 and self._alone
                 yield ChunkTrainer(self._variants(fleet)[1] if lone else fleet, request).train(piece)
                 continue

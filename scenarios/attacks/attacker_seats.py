@@ -225,7 +225,7 @@ def _participant(
     assert isinstance(attack, Passive | AscentSettings)
     attacker = attack.attacker if attack.attacker is not None else int(setup.game.victim == 0)
     mod = Participant(attacker, 0.0, see, probe=setup.probe)
-    stage = setup.resume(branch.key, tensors, spent, mods=(mod,))
+    stage = setup.resume(branch.key, tensors, spent, mods=(mod,), attacker=attacker)
     mod.share = setup.scenario.server.learning_rate / stage.federation.denominator
     mod.most = stage.federation.longest
     if isinstance(attack, AscentSettings):
