@@ -96,7 +96,9 @@ def accepted(
     # the sum by more than the plan's sensitivity, or without a charge.
     if answered > len(requested):  # before processing that many
         raise Rejected("reply_clients", f"a reply names {answered} clients, the request {len(requested)}")
-    if len(np.setdiff1d(reply.clients, requested)) or len(np.unique(reply.clients)) != answered:
+    if not np.array_equal(reply.clients, requested) and (
+        len(np.setdiff1d(reply.clients, requested)) or len(np.unique(reply.clients)) != answered
+    ):
         raise Rejected("reply_clients", "a reply names clients that were not requested, or a client twice")
     reported = answered + reply.refused + faults.failed + faults["dropped"]
     if (

@@ -43,15 +43,25 @@ def draw_cohort(plan: Plan, ledger: Ledger, streams: Streams, round: int) -> Ids
     return eligible[plan.sampler.draw(len(eligible), stream)]
 
 
-def chunks(cohort: Ids, *, hosts: int, size: int) -> Iterator[Chunk]:
+def chunks(cohort: Ids, *, hosts: int, size: int, apart: int | None = None) -> Iterator[Chunk]:
     """Cuts a cohort by logical host (client id mod hosts), then into chunks of a fixed size.
 
     Neither depends on how many nodes or workers there are.
+
+    Args:
+        cohort: Ids, sorted, shape (cohort,).
+        hosts: The number of logical hosts.
+        size: The most clients of a chunk.
+        apart: A client with a chunk of its own, the last of its host.
     """
     for host in range(hosts):
         here = cohort[cohort % hosts == host] if hosts > 1 else cohort
-        for number, start in enumerate(range(0, len(here), size)):
-            yield Chunk(host, number, here[start : start + size])
+        others = here if apart is None else here[here != apart]
+        parts = [others[start : start + size] for start in range(0, len(others), size)]
+        if len(others) < len(here):
+            parts.append(here[here == apart])
+        for number, part in enumerate(parts):
+            yield Chunk(host, number, part)
 
 
 def one_per_node(requested: Sequence[Chunk], nodes: Mapping[int, int]) -> list[list[tuple[int, Chunk]]]:

@@ -61,6 +61,7 @@ class Federation:
         correlated: The noise of past rounds, where the plan's is correlated over rounds; else None.
         rule: The robust rule that estimates the mean update; None: the sum is divided.
         clips_to: The norm to which the server clips each single update; None: it does not clip.
+        apart: A client with a message of its own, where a participant's attack is simulated; None: no client.
     """
 
     grid: Grid
@@ -82,6 +83,7 @@ class Federation:
     correlated: CorrelatedNoise | None = None
     rule: RobustRule | None = None
     clips_to: float | None = None
+    apart: int | None = None
 
     @property
     def model(self) -> NDArray[np.float32]:
@@ -138,7 +140,7 @@ class Federation:
             cohort: Sorted ids, shape (cohort,).
         """
         plan = self.plan.for_round(self.clipping_norm)
-        requested = list(chunks(cohort, hosts=self.dealing.hosts, size=self.chunk_size))
+        requested = list(chunks(cohort, hosts=self.dealing.hosts, size=self.chunk_size, apart=self.apart))
         if plan.shares is not None:
             return self._secure_total(number, requested, plan.shares)
         return aggregate(

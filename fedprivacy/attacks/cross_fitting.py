@@ -12,7 +12,7 @@ from fedprivacy.attacks.targets import Flags, Numbers, Scores, measured_by_direc
 Fit = Callable[[Flags, int], Scores]
 
 
-def cross_fitted(fit: Fit, members: Flags, folds: Numbers) -> Scores:
+def cross_fitted(fit: Fit, members: Flags, folds: Numbers, *, by_direction: bool = True) -> Scores:
     """The scores of all targets in every direction, shape (directions, targets).
 
         for each direction, which measures some folds and knows the others:
@@ -30,13 +30,24 @@ def cross_fitted(fit: Fit, members: Flags, folds: Numbers) -> Scores:
         fit: Reads memberships of known targets alone.
         members: Whether a target is a member, shape (targets,).
         folds: The fold of each target, shape (targets,).
+        by_direction: Whether `fit` depends on the direction. Else it is called once for each set of known
+            targets: what is fitted without two folds serves both of them.
     """
     rows = []
+    fitted: dict[bytes, Scores] = {}
+
+    def scores_by(known: Flags, direction: int) -> Scores:
+        if by_direction:
+            return fit(known, direction)
+        if (key := known.tobytes()) not in fitted:
+            fitted[key] = fit(known, direction)
+        return fitted[key]
+
     for direction, measured in enumerate(measured_by_direction(folds)):
         row = np.empty(len(folds))
         for held_out in (measured, *(folds == fold for fold in np.unique(folds[~measured]))):
             known = ~measured & ~held_out
             learns = (known & members).any() and (known & ~members).any()
-            row[held_out] = fit(known, direction)[held_out] if learns else 0.0
+            row[held_out] = scores_by(known, direction)[held_out] if learns else 0.0
         rows.append(row)
     return np.stack(rows)

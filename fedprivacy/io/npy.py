@@ -13,6 +13,7 @@ import io
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import IO, Any
 
 import numpy as np
@@ -113,20 +114,31 @@ def _header(data: bytes) -> tuple[Header, int]:
     text = data[start : start + size]
     if len(text) < size:
         raise ValueError("the header of an array is cut off")
-    text = _PYTHON_2.sub(b" ", text)
-    if not _FLAT.fullmatch(text):
-        raise _no_plain(text)
-    stream = io.BytesIO(data[npy_format.MAGIC_LEN : start] + text)
-    parse = npy_format.read_array_header_1_0 if width == 2 else npy_format.read_array_header_2_0
+    return _parsed(data[npy_format.MAGIC_LEN : start], text), start + size
+
+
+@lru_cache(maxsize=64)  # the messages of a round have the same few headers
+def _parsed(length: bytes, text: bytes) -> Header:
+    """Parses a header.
+
+    Args:
+        length: The bytes of its length, by which numpy's reader of the version knows where it ends.
+        text: The header.
+    """
+    flat = _PYTHON_2.sub(b" ", text)
+    if not _FLAT.fullmatch(flat):
+        raise _no_plain(flat)
+    stream = io.BytesIO(length + flat)
+    parse = npy_format.read_array_header_1_0 if len(length) == 2 else npy_format.read_array_header_2_0
     try:
         shape, fortran, dtype = parse(stream, max_header_size=MAX_HEADER)
     except Exception as error:  # whatever Python's parser and numpy's types raise
-        raise _no_plain(text) from error
+        raise _no_plain(flat) from error
     if dtype.names is not None or dtype.subdtype is not None or not dtype.itemsize:
-        raise _no_plain(text)
+        raise _no_plain(flat)
     if len(shape) > MAX_DIMENSIONS or not all(type(n) is int and 0 <= n < _MAX_SIZE for n in shape):
         raise ValueError(f"not the shape of an array: {str(shape)[:100]}")
-    return Header(shape, dtype, fortran), start + size
+    return Header(shape, dtype, fortran)
 
 
 def _no_plain(text: bytes) -> ValueError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ Arrays = dict[str, NDArray[Any]]
 Values = dict[str, Any]
 
 MOST = 2**31 - 1  # bound of a message's counts: rounds, clients, faults
+_SHORT = 2**16  # letters of a plan that is kept for the next request
 # What taking a damaged message apart may raise.
 DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 
@@ -78,7 +80,7 @@ class TrainRequest:
                 chunk=whole(values["chunk"]),
                 clients=arrays["clients"],
                 weights=arrays["weights"],
-                plan=Plan.from_json(bounded_json.loads(values["plan"])),
+                plan=_plan_of(values["plan"]),
                 observe=str(values["observe"])[:REASON],
                 clipping_norm=float(values["clipping_norm"]) if "clipping_norm" in values else None,
             )
@@ -282,6 +284,16 @@ class QueryReply:
         if reply.answered + reply.refused != clients:
             raise FedPrivacyError(f"not an answer: {clients} were asked, {reply.answered} answered")
         return reply
+
+
+def _plan_of(text: str) -> Plan:
+    # All requests of a run have the same plan. A long text, which no plan has, is not kept.
+    return (_plan_of_short if len(text) <= _SHORT else _plan_of_short.__wrapped__)(text)
+
+
+@lru_cache(maxsize=2)
+def _plan_of_short(text: str) -> Plan:
+    return Plan.from_json(bounded_json.loads(text))
 
 
 def parts_of(message: Any) -> tuple[Arrays, Values]:

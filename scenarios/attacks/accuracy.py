@@ -37,8 +37,9 @@ class Accuracy:
 
 def measure(run: TargetRun) -> dict[str, float]:
     """The accuracy of a trained run, in any process, as JSON (`accuracy`)."""
-    tensors = stored_run(run)
-    train, test = run.setup().accuracies(tensors["weights"].astype(np.float32))
+    setup = run.setup()
+    tensors = stored_run(run, setup)
+    train, test = setup.accuracies(tensors["weights"].astype(np.float32))
     return {"train": train, "test": test, "rounds": rounds_trained(tensors, run.scenario)}
 
 

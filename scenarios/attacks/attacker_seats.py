@@ -149,6 +149,8 @@ def _sums(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: A
         scale=setup.scale,
     )
     stage = setup.resume(branch.key, tensors, spent, lambda grid: Interposed(grid, observer))
+    if _sums_alike(setup) and (ascent is None or observer.everybody):
+        stage.federation.chunk_size = setup.fleet.plan.population
     # A resumed server knows from the warm-up who has answered how often, and requests nobody in vain.
     if (given := answers_given(stage.grid.states, setup.fleet)) is not None:
         stage.federation.ledger.participations = given
@@ -165,6 +167,17 @@ def _sums(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: A
         if turn in branch.watched or turn == len(turns) - 1:
             after[turn + 1] = stage.quality().accuracy
     return Outcome(before, after)
+
+
+def _sums_alike(setup: GameSetup) -> bool:
+    """Whether one message for all clients gives the sum of a message for each, to the last bit.
+
+    It does where clients train and privatise one by one, a node adds their updates up in the order in which
+    the server would, and no draw of noise serves a whole message.
+    """
+    plan, federation = setup.fleet.plan, setup.scenario.federation
+    in_order = federation.hosts == 1 and federation.observe == "sum"
+    return setup.fleet.alone and in_order and plan.noise_draw != "sum"
 
 
 def _next_with(federation: Federation, victim: int, number: int) -> int | None:
@@ -212,7 +225,7 @@ def _participant(
     assert isinstance(attack, Passive | AscentSettings)
     attacker = attack.attacker if attack.attacker is not None else int(setup.game.victim == 0)
     mod = Participant(attacker, 0.0, see, probe=setup.probe)
-    stage = setup.resume(branch.key, tensors, spent, mods=(mod,))
+    stage = setup.resume(branch.key, tensors, spent, mods=(mod,), attacker=attacker)
     mod.share = setup.scenario.server.learning_rate / stage.federation.denominator
     mod.most = stage.federation.longest
     if isinstance(attack, AscentSettings):

@@ -124,10 +124,15 @@ class GameSetup:
         train = evaluate(module, weights, people.dataset.x[order], people.dataset.y[order])
         return train.accuracy, evaluate(module, weights, *people.held_out("test")).accuracy
 
-    def _grid(self, fleet: Fleet, mods: tuple[Mod, ...] = ()) -> EmbeddedGrid:
+    @property
+    def _everybody(self) -> bool:
+        """Whether all clients take part in each round."""
+        return isinstance(self.fleet.plan.sampler, AllSampling) and not self.fleet.dropout
+
+    def _grid(self, fleet: Fleet, mods: tuple[Mod, ...] = (), apart: int | None = None) -> EmbeddedGrid:
         # Where cohorts are drawn, most of a joint training would be of clients that nobody asks.
-        everybody = isinstance(fleet.plan.sampler, AllSampling) and not fleet.dropout
-        joint = JointTraining(self.game.victim) if everybody else None
+        apart = self.game.victim if apart is None else apart
+        joint = JointTraining(apart, self.fleet.alone) if self._everybody else None
         return EmbeddedGrid(make_app(fleet, mods, joint), [{"partition-id": 0, "num-partitions": 1}])
 
     def _federation(self, grid: Grid, on: str = "test") -> tuple[Federation, Callable[[], Evaluation]]:
@@ -154,6 +159,7 @@ class GameSetup:
         wrap: Callable[[Grid], Grid] = lambda grid: grid,
         mods: tuple[Mod, ...] = (),
         trial: int | None = None,
+        attacker: int | None = None,
     ) -> Stage:
         """Restores the run at the end of its warm-up, for one branch.
 
@@ -166,6 +172,9 @@ class GameSetup:
             wrap: Puts an adversary into the server's seat, where secure sums show sums alone.
             mods: Flower mods around the clients: an adversary in a participant's seat.
             trial: Which repetition of its rounds, with cohorts and batches of its own too; None: the run's.
+            attacker: The participant around whose client a mod is. No message to the others is observed then,
+                so that they are sent one together where a round's model stays the same but for the order in
+                which updates are added up.
         """
         game = self.scenario.game
         identity = (key, game.members, game.nonmembers, self.scenario.warm_up, spent.everybody, spent.victim)
@@ -173,7 +182,9 @@ class GameSetup:
         if trial is not None:
             streams = self.streams_of(trial, streams)
         fleet = replace(self.fleet, streams=streams)
-        grid = self._grid(fleet, mods)
+        sums = fleet.plan.noise_draw != "sum" and self.scenario.federation.observe == "sum"
+        together = attacker is not None and fleet.alone and sums and self._everybody
+        grid = self._grid(replace(fleet, alone=fleet.alone and not together), mods, attacker)
         grid.restore_node_states(tensors)
         answers = np.full(fleet.plan.population, spent.everybody, dtype=np.int32)
         answers[self.game.victim] += spent.victim
@@ -182,4 +193,6 @@ class GameSetup:
         federation, quality = self._federation(wrap(secured(grid, fleet.plan)))
         federation.restore(tensors)
         federation.streams = streams
+        if together:
+            federation.chunk_size, federation.apart = fleet.plan.population, attacker
         return Stage(grid, federation, quality)

@@ -196,8 +196,9 @@ def _attack_all(
 ) -> None:
     """Runs every branch that has not run yet, and puts its results into `results_so_far`."""
     wanted = [(run, branch, spent) for run in targets for branch, spent in run.spend()]
-    # The longest first: else the last to be begun may keep one process busy alone.
-    wanted.sort(key=lambda pair: -pair[0].work(pair[1]))
+    # The longest first: else the last to be begun may keep one process busy alone. Of one length the runs of
+    # a seed follow each other, since they share reference models.
+    wanted.sort(key=lambda pair: (-pair[0].work(pair[1]), pair[0].scenario.seed))
     tasks: list[CellTask] = [
         (f"{', '.join(branch.names)}, {run.label}, variant {run.variant}", (run, branch, spent))
         for run, branch, spent in wanted

@@ -78,11 +78,14 @@ class TargetRun:
             None,
         )
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The facts that identify the trained run."""
+    def facts(self, setup: GameSetup) -> dict[str, Any]:
+        """The facts that identify the trained run.
+
+        Args:
+            setup: Its `setup`.
+        """
         game = self.scenario.game
-        return {"run": self.setup().fleet.streams.run, "members": game.members, "nonmembers": game.nonmembers}
+        return {"run": setup.fleet.streams.run, "members": game.members, "nonmembers": game.nonmembers}
 
     def work(self, branch: Branch) -> int:
         """The number of client trainings in a branch; a reference model counts as the run."""
@@ -105,7 +108,8 @@ def train(run: TargetRun) -> None:
 
     Its account was opened before (`open_account`), so that training it again does not empty it.
     """
-    checkpoint = Checkpoint(run.scenario.warm_up, run.setup().warm_up(), run.facts)
+    setup = run.setup()
+    checkpoint = Checkpoint(run.scenario.warm_up, setup.warm_up(), run.facts(setup))
     RunDirectory(run.folder).save_checkpoint(checkpoint)
 
 
@@ -118,8 +122,12 @@ def is_trained(run: TargetRun) -> bool:
     return True
 
 
-def stored_run(run: TargetRun) -> Tensors:
+def stored_run(run: TargetRun, setup: GameSetup | None = None) -> Tensors:
     """The trained run, as `GameSetup.warm_up` gave it.
+
+    Args:
+        run: The run.
+        setup: Its setup, where it has been made.
 
     Raises:
         InputError: it is not there, or it is another run: other members, settings, data or rounds.
@@ -129,7 +137,7 @@ def stored_run(run: TargetRun) -> Tensors:
         raise InputError(
             f"{run.folder}: holds no trained run of seed {run.scenario.seed}. Play the scenario anew."
         )
-    if stored.facts != run.facts or stored.rounds != run.scenario.warm_up:
+    if stored.facts != run.facts(setup or run.setup()) or stored.rounds != run.scenario.warm_up:
         raise InputError(
             f"{run.folder}: another run than the scenario's: its members, training, privacy, data or warm-up "
             "differ. Only the attacks may be changed; else play the scenario anew."
@@ -145,7 +153,7 @@ def stored_run(run: TargetRun) -> Tensors:
 def run_branch(run: TargetRun, branch: Branch, spent: AttackRounds) -> dict[str, Any]:
     """Runs one branch on one run, in any process; the results of its attacks as JSON (`scoring.to_json`)."""
     setup = run.setup()
-    tensors = stored_run(run)
+    tensors = stored_run(run, setup)
     if branch.in_trials:
         return to_json(attack_in_trials(setup, branch, tensors, spent))
     if branch.silent:

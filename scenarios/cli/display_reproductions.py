@@ -11,8 +11,16 @@ from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.console import Terminal
 
 
-def show_reproductions(document: Mapping[str, Any]) -> None:
-    """Prints a table of all rows, then each claim with its source and the epsilon of its setting."""
+EXPECTED = "as expected"
+
+
+def show_reproductions(document: Mapping[str, Any], verbose: bool = False) -> None:
+    """Prints a table of all rows, then each claim that was not met with its source and its setting's epsilon.
+
+    Args:
+        document: All rows.
+        verbose: Whether to print every claim.
+    """
     console, plain = Terminal(), Terminal(soft_wrap=True)
     table = Table()
     for column in ("row", "published", "ours", "status", "seconds"):
@@ -21,8 +29,11 @@ def show_reproductions(document: Mapping[str, Any]) -> None:
         figures = (_figure(row[key]) for key in ("published", "ours"))
         table.add_row(row["name"], *figures, row["status"], _figure(row["seconds"]))
     console.print(table)
-    for row in document["rows"]:
+    shown = [row for row in document["rows"] if verbose or row["status"] != EXPECTED]
+    for row in shown:
         plain.print(f"- {row['name']}: {row['claim']} ({row['source']}). {_sentence(row)}")
+    if len(shown) < len(document["rows"]):
+        plain.print("Each claim, its source and the epsilon of its setting: --verbose.")
     if document["not_run"]:
         plain.print(f"Not run: {', '.join(document['not_run'])}. Name them, or give --all.")
 

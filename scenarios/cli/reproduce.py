@@ -5,6 +5,7 @@ Heavy imports happen inside the command.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +27,9 @@ def reproduce(
         typer.Option(metavar="FILE", help="With one NAME: the data of its scenario, if they are elsewhere."),
     ] = None,
     out: Out = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print each claim, its source and the epsilon of its setting.")
+    ] = False,
     json_: Json = False,
 ) -> None:
     """Reproduce published claims: each beside our figure, and the epsilon of its setting by our ledger.
@@ -47,6 +51,7 @@ def reproduce(
         check_out(out or RUNS)
     with waiting(f"reproducing {len(rows)} rows, {sum(row.seconds for row in rows):.0f} s on 2 cores"):
         document = registry.reproduce(rows, Place(out or RUNS, data))
-    print_answer(document, json_, show_reproductions)
+    # A row that was named is wanted whole.
+    print_answer(document, json_, partial(show_reproductions, verbose=verbose or bool(names)))
     if any(row["status"] in ("differs", "failed") for row in document["rows"]):
         raise typer.Exit(1)

@@ -101,3 +101,30 @@ def test_clients_with_the_same_weights_share_a_call(make_fleet, monkeypatch) -> 
     others = [client for client in range(CLIENTS) if client != VICTIM]
     of_round = {number: sorted(call for round, call in calls if round == number) for number in (0, 1)}
     assert of_round == {0: [others, [VICTIM]], 1: [others, [VICTIM]]}
+
+
+@pytest.mark.parametrize("overrides", KINDS)
+def test_a_victim_of_a_size_of_its_own_is_trained_without_copies(make_fleet, monkeypatch, overrides) -> None:
+    """In a message to all clients, as in a warm-up: the others fill a call, and it would be alone in one."""
+    fleet = make_fleet(*overrides)
+    dealt = fleet.people.partition
+    owned = [np.tile(dealt.records(c), 5 if c == VICTIM else 1) for c in range(CLIENTS)]
+    offsets = np.concatenate([[0], np.cumsum([len(each) for each in owned])])
+    larger = replace(dealt, order=np.concatenate(owned), offsets=offsets)
+    fleet = replace(fleet, people=replace(fleet.people, partition=larger), alone=False)
+    weights, everybody = flat_weights(fleet.model.build(3)), np.arange(CLIENTS)
+    request = TrainRequest(0, 0, 0, everybody, weights, fleet.plan, "sum")
+    places = []
+    train_in_call = chunk_training.train_in_call
+
+    def noted(task, *args, **kwargs):
+        places.append((VICTIM in task.clients, task.shape.places))
+        return train_in_call(task, *args, **kwargs)
+
+    monkeypatch.setattr(chunk_training, "train_in_call", noted)
+    lone = answer(fleet, None, request, pool=JointTraining(VICTIM))
+    with_copies = answer(fleet, None, request, pool=JointTraining(VICTIM, alone=False))
+    assert places[1] == (True, 1)
+    assert places[3][1] > 1
+    assert places[0] == places[2]
+    assert same([lone], [with_copies])

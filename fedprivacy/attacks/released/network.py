@@ -9,6 +9,7 @@ memberships, those of other folds than it is measured on.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import torch
@@ -109,17 +110,13 @@ def network(seen: Seen, members: Flags, folds: Numbers, streams: Streams, fittin
         InputError: a direction lacks members or non-members.
     """
     check_folds(members, folds, len(seen.y))
-    fitted: dict[bytes, Signals] = {}  # without the folds k and l it serves both directions
-    seed = streams.torch_seed("released/network")
+    seeds = count(streams.torch_seed("released/network"))
 
     def fit(known: Flags, _: int) -> Signals:
-        key = known.tobytes()
-        if key not in fitted:
-            places = np.flatnonzero(known)
-            fitted[key] = _fit(_parts(seen, places), places, members[known], seed + len(fitted), fitting)
-        return fitted[key]
+        places = np.flatnonzero(known)
+        return _fit(_parts(seen, places), places, members[known], next(seeds), fitting)
 
-    return cross_fitted(fit, members, folds)
+    return cross_fitted(fit, members, folds, by_direction=False)
 
 
 def _parts(seen: Seen, known: NDArray[np.int64]) -> list[Tensor]:

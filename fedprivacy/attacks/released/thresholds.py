@@ -78,4 +78,4 @@ def by_class(scores: Signals, y: Labels, members: Flags, folds: Numbers) -> Sign
                 centred[of_class] = scores[of_class] - curve.balanced_threshold
         return centred
 
-    return cross_fitted(fit, members, folds)
+    return cross_fitted(fit, members, folds, by_direction=False)

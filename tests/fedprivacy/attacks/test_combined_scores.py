@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
-from fedprivacy.attacks.combined_scores import choose_score, clustered, supervised
+from fedprivacy.attacks.combined_scores import _standardised, choose_score, clustered, supervised
 from fedprivacy.attacks.metrics import area, known_areas, measure
 from fedprivacy.attacks.targets import FOLDS, KNOWN_FOLDS, Targets, draw_folds
 from fedprivacy.errors import InputError
@@ -89,6 +90,28 @@ def test_supervised_scores_are_those_of_models_of_other_folds() -> None:
     assert (poisoned[3] == scores[3]).all()
     assert all((poisoned[fold] != scores[fold]).any() for fold in range(FOLDS) if fold != 3)
     assert (supervised(features, members ^ single, folds)[-1] == scores[-1]).all()
+
+
+def test_a_learned_feature_has_a_model_for_each_direction() -> None:
+    """Else the folds of the first direction would be scored with features that saw the fold of another."""
+    features, members, folds = game(6, 200, 0.8)
+    stream = np.random.default_rng(7)
+    learned = {**features, "learned": stream.normal(size=(FOLDS + 1, 200))}
+    scores = supervised(learned, members, folds)
+    for direction in range(FOLDS + 1):
+        fixed = {**features, "learned": learned["learned"][direction]}
+        assert (supervised(fixed, members, folds)[direction] == scores[direction]).all()
+
+
+def test_standardised_columns_have_the_bits_of_scikit_learn() -> None:
+    stream = np.random.default_rng(5)
+    for count in (2, 7, 64, 320):
+        columns = [10.0**c * (stream.normal(size=count) + c) for c in range(-6, 7)]
+        constant = [np.zeros(count), np.full(count, 0.1), 1e6 + 1e-12 * stream.normal(size=count)]
+        table = np.column_stack([*columns, *constant])
+        known = np.arange(count) % 3 != 1
+        expected = StandardScaler().fit(table[known]).transform(table)
+        assert (_standardised(table, known) == expected).all()
 
 
 @pytest.mark.exhaustive

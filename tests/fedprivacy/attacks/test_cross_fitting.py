@@ -38,3 +38,20 @@ def test_without_members_nothing_is_learned() -> None:
     assert (scores[-1, folds == 1] == 0).all()  # known are the folds 0 and 1
     assert (scores[-1, folds == 0] == 7).all()
     assert (scores[:FOLDS] == 7).all()
+
+
+def test_a_fit_that_depends_on_no_direction_is_called_once_for_each_set_of_known_targets() -> None:
+    """Five of four folds, ten of three, and of the single direction one of two folds and two of one."""
+    stream = np.random.default_rng(2)
+    members, folds = stream.random(100) < 0.5, draw_folds(100, stream)
+    calls: list[bytes] = []
+
+    def fit(known: np.ndarray, _: int) -> np.ndarray:
+        calls.append(known.tobytes())
+        return known * 1.0 + known.sum() + np.arange(100)
+
+    apart = cross_fitted(fit, members, folds)
+    assert (len(calls), len(set(calls))) == (28, 18)
+    calls.clear()
+    assert (cross_fitted(fit, members, folds, by_direction=False) == apart).all()
+    assert (len(calls), len(set(calls))) == (18, 18)

@@ -36,6 +36,7 @@ from scenarios.attacks.attacker_seats import Outcome, ascent_of, attack_from_sea
 from scenarios.attacks.game_setup import GameSetup
 from scenarios.attacks.participation_budget import NOTHING, AttackRounds
 from scenarios.engines.embedded import EmbeddedGrid
+from server import strategy as strategy_module
 
 TEXT = """name = "attacked"
 seed = 1
@@ -481,6 +482,49 @@ def test_the_warm_up_sends_clients_together_and_trains_the_same_model(
     assert sent.count(3) == setup.scenario.warm_up  # one message for each client
     # Equal but for the order in which the server adds up.
     np.testing.assert_allclose(together["weights"], alone["weights"], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "messages"),
+    [
+        ((), 2),
+        (LOCAL, 2),
+        (("federation.observe=each",), 3),
+    ],
+)
+@pytest.mark.parametrize("name", ["participant", "participant-ascent"])
+def test_around_a_participant_the_others_are_sent_one_message(
+    monkeypatch: pytest.MonkeyPatch, name: str, overrides: tuple[str, ...], messages: int
+) -> None:
+    """It observes the global models and its own update, which are equal but for the order of additions."""
+    setup = GameSetup(scenario(*overrides))
+    [branch] = [each for each in branches_of(setup.scenario.attacks, 120) if name in each.names]
+    tensors, sent = setup.warm_up(), []
+    chunks = strategy_module.chunks
+
+    def counted(*args, **kwargs):
+        cut = list(chunks(*args, **kwargs))
+        sent.append(len(cut))
+        return cut
+
+    monkeypatch.setattr(strategy_module, "chunks", counted)
+    judgement = Judgement(setup.probe)
+    outcome = attack_from_seat(setup, branch, tensors, judgement.see)
+    assert set(sent) == {messages}
+    sent.clear()
+    resume = GameSetup.resume
+
+    def apart(setup, *args, attacker=None, **kwargs):
+        return resume(setup, *args, **kwargs)
+
+    monkeypatch.setattr(GameSetup, "resume", apart)
+    expected = Judgement(setup.probe)
+    assert attack_from_seat(setup, branch, tensors, expected.see) == outcome
+    assert set(sent) == {3}  # a message for each client
+    features = judgement.features(), expected.features()
+    assert features[0].keys() == features[1].keys()
+    for feature, values in features[0].items():
+        np.testing.assert_allclose(values, features[1][feature], rtol=1e-4, atol=1e-5)
 
 
 def test_the_claims_of_an_attack_name_the_way_in_which_it_raises_losses() -> None:

@@ -20,7 +20,8 @@ from fedprivacy.scenario.attack.sections import Method, Released
 from fedprivacy.scenario.loading import loads
 from fedprivacy.verification.verify import checked_document
 from scenarios.attacks.game_setup import GameSetup
-from scenarios.attacks.released_model import attack_released_model, training_of
+from scenarios.attacks.reference_models import training_of
+from scenarios.attacks.released_model import attack_released_model
 from scenarios.attacks.replay import replay
 
 TEXT = """name = "outside"

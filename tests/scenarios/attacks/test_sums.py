@@ -145,6 +145,58 @@ def test_an_attack_takes_the_rounds_that_have_the_victim() -> None:
     assert max(outcome.after) == 4
 
 
+@pytest.mark.parametrize(
+    ("overrides", "messages"),
+    [
+        (("federation.chunk_size=1",), 1),
+        (("federation.chunk_size=1", "sampling={name='all'}"), 1),
+        (("federation.chunk_size=1", "privacy={trust='local', clipping_norm=1.0, noise_multiplier=1.0}"), 1),
+        (("federation.chunk_size=1", SHARES.replace("'sum'", "'client'")), 1),
+        (("federation.chunk_size=1", SHARES), 16),  # a draw of noise for each message
+        (("federation.chunk_size=1", "federation.observe=each"), 16),
+        (("federation.chunk_size=1", "federation.hosts=2"), 16),
+        (("federation.chunk_size=4",), 4),
+    ],
+)
+def test_who_sees_sums_alone_sends_one_message_where_that_changes_no_bit(
+    monkeypatch: pytest.MonkeyPatch, overrides: tuple[str, ...], messages: int
+) -> None:
+    """One after the other in one message, clients are added up as in messages of their own."""
+    sent: list[object] = []
+    act = adversary.SumObserver.act
+
+    def noting(observer, request):
+        if adversary._clients_of(request) is not None:
+            sent.append(request)
+        return act(observer, request)
+
+    monkeypatch.setattr(adversary.SumObserver, "act", noting)
+    asked = scenario("attacks.looking.rounds=2", *overrides)
+    _, joint, first = played(asked, "looking")
+    assert len(sent) == 2 * messages
+    monkeypatch.setattr(attacker_seats, "_sums_alike", lambda setup: False)
+    _, apart, second = played(asked, "looking")
+    assert first == second
+    features = joint.features(), apart.features()
+    assert all((features[0][name] == features[1][name]).all() for name in features[1])
+
+
+def test_a_raised_loss_for_the_victim_alone_needs_a_message_of_its_own() -> None:
+    sent: list[int] = []
+    act = adversary.SumObserver.act
+
+    def noting(observer, request):
+        if (clients := adversary._clients_of(request)) is not None:
+            sent.append(len(clients))
+        return act(observer, request)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(adversary.SumObserver, "act", noting)
+        alone = ("federation.chunk_size=1", "attacks.raising.everybody=false")
+        played(scenario(*alone, "attacks.raising.targets_per_round=40"), "raising")
+    assert sent == [1] * 32
+
+
 def test_a_victim_without_answers_left_is_observed_no_more() -> None:
     asked = loads(LOOKING, overrides=[SHARES, "sampling.cohort=2", "privacy.max_participations=3"])
     _, judgement, outcome = played(asked, "looking")
