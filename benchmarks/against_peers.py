@@ -32,7 +32,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.cohort import COHORTS, COUNTED, SHARE, WORKS
-from benchmarks.machine import Machine, versions_in
+from benchmarks.machine import Machine, check_device, versions_in
 from benchmarks.peers import PEERS, Measurement, PeerError, run
 from benchmarks.speed_table import LEAST_TURNS, MARK, append, lines
 from benchmarks.workload import CORES
@@ -267,6 +267,7 @@ def main(
     for given, known, hint in ((peer, PEERS, "--peer"), (work, WORKS, "--work")):
         if unknown := sorted(set(given or ()) - set(known)):
             raise typer.BadParameter(f"{', '.join(unknown)}: none of {', '.join(known)}.", param_hint=hint)
+    check_device(device)
     names = peer or (list(PEERS) if device == "cpu" else ["pfl"])
     figures = (turns, rounds, warmup, flower_cohort, flower_rounds, workers)
     setting = Setting(peers, bench, names, *figures, device)

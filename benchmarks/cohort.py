@@ -31,6 +31,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from benchmarks.machine import check_device
 from benchmarks.matrices import multipliers_on
 from benchmarks.workload import CORES, EPOCHS, Workload
 
@@ -184,6 +185,7 @@ def main(
     """Measures how many clients a second a run trains; ends with exit code 1 where a target is missed."""
     if unknown := sorted(set(work or ()) - set(WORKS)):
         raise typer.BadParameter(f"{', '.join(unknown)}: none of {', '.join(WORKS)}.", param_hint="--work")
+    check_device(device)
     workers = workers if device == "cpu" else 1
     results = rows(work or list(WORKS), cohort or COHORTS, device, workers, rounds, warmup, seconds)
     show(results)

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import torch
+import typer
 
 CPU_INFO = Path("/proc/cpuinfo")
 OURS = ("torch", "flwr", "numpy")
@@ -52,6 +53,16 @@ def processor() -> str:
     if CPU_INFO.is_file() and (name := re.search(r"^model name\s*:\s*(.+)$", CPU_INFO.read_text(), re.M)):
         return re.sub(r"\((R|TM)\)|\s+(CPU|Processor)\b", "", name[1]).strip()
     return platform.processor() or platform.machine()
+
+
+def check_device(device: str) -> None:
+    """Refuses a GPU that torch does not find.
+
+    Raises:
+        typer.BadParameter: there is none.
+    """
+    if device == "cuda" and not torch.cuda.is_available():
+        raise typer.BadParameter("torch finds no GPU here. Leave it out.", param_hint="--device")
 
 
 def versions_in(python: Path, names: Sequence[str]) -> dict[str, str]:

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from clients.fleet import Fleet
 from clients.privacy import privatise, shared_sum
-from fedprivacy.io.processes import cores
 from fedprivacy.messages.faults import Failure, Faults
 from fedprivacy.messages.protocol import TrainRequest
 from fedprivacy.training.calls import calls_of, train_in_call
+from fedprivacy.training.cuda import refuse_lost_device
 from fedprivacy.training.task import Shape, Task
 from fedprivacy.training.updates import Joined, Stack, Updates
 
@@ -118,14 +118,24 @@ class ChunkTrainer:
     Args:
         fleet: The clients.
         request: The server's request; its plan was checked.
+        threads: How many draw noise in this process.
     """
 
     fleet: Fleet
     request: TrainRequest
+    threads: int = 1
 
     def train(self, clients: Ids) -> Part:
         """Trains and privatises the clients of a chunk."""
-        return self.privatised(clients, self.trained(clients))
+        try:
+            return self.privatised(clients, self.trained(clients))
+        except Exception as error:
+            self._refuse_lost_device(error)
+            raise
+
+    def _refuse_lost_device(self, error: Exception) -> None:
+        if self.fleet.device == "cuda":
+            refuse_lost_device(error)
 
     def without_data(self, client: int, failure: Failure) -> Part:
         """The answer of a client that failed: its noise alone if clients distrust the server, else nothing.
@@ -162,10 +172,8 @@ class ChunkTrainer:
             private, broken = shared_sum(updates, here, fleet.plan, streams, round=round)
         else:
             plan = fleet.plan.for_round(request.clipping_norm)
-            # Worker processes divide the noise among the cores; beside a GPU there are none.
-            threads = cores() if fleet.device == "cuda" else 1
             private, broken = privatise(
-                updates, here, plan, streams, round=round, observe=request.observe, threads=threads
+                updates, here, plan, streams, round=round, observe=request.observe, threads=self.threads
             )
         zeroed = int((broken | (trained.zeroed[answering] > 0)).sum())
         return Part(private, clients[answering], zeroed, trained.failures)
@@ -180,6 +188,7 @@ class ChunkTrainer:
         # Any exception: model code is the user's, and an uncaught one would take the whole chunk's answers
         # with it, so that one client's data decided about the others' messages.
         except Exception as error:
+            self._refuse_lost_device(error)
             if len(clients) == 1:
                 client = int(clients[0])
                 reason = f"client {client}: {type(error).__name__}: {error}"

@@ -31,7 +31,7 @@ from fedprivacy.sampling.cohorts import AllSampling
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.training import Training
 from fedprivacy.training.cohort import has_grouped_convolutions, numbers_held, train_cohort, way_of
-from fedprivacy.training.cuda import prepare_cuda
+from fedprivacy.training.cuda import ordered_kernels, prepare_cuda
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
 from fedprivacy.training.features import Features, split
 from fedprivacy.training.layerwise import is_layerwise
@@ -309,6 +309,9 @@ class Fleet:
             of records counted as zero, shape (clients,).
         """
         plan = self.plan
+        if self.device == "cuda":
+            with ordered_kernels():
+                return train_cohort(task), np.zeros(len(task.clients), np.int64)
         if plan.unit == "client":
             return train_cohort(task), np.zeros(len(task.clients), np.int64)
         if plan.trust == "central":

@@ -73,8 +73,10 @@ class WorkerPool:
         """
         alone = self.workers == 1 and fleet.client_timeout is None
         if alone or not CAN_FORK or fleet.device != "cpu" or not pieces:
+            # Beside a GPU no worker process divides the noise among the cores.
+            threads = self.workers if fleet.device == "cuda" else 1
             for piece in pieces:
-                yield ChunkTrainer(fleet, request).train(piece)
+                yield ChunkTrainer(fleet, request, threads).train(piece)
             return
         rows = max(map(len, pieces)) if request.observe == "each" else 1
         shared = self._share(fleet, len(request.weights), rows)

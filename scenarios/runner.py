@@ -11,7 +11,7 @@ from typing import Any
 from flwr.app import Context, RecordDict
 
 from clients.fleet import Fleet
-from fedprivacy.errors import FedPrivacyError, InputError
+from fedprivacy.errors import FedPrivacyError, InputError, RunError
 from fedprivacy.guarantees.so_far import with_epsilon
 from fedprivacy.io.atomic import sweep_parts
 from fedprivacy.io.processes import use_one_thread
@@ -22,6 +22,7 @@ from fedprivacy.records.ownership import begin_run, take_up_run
 from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import OnRound, RunRecord
 from fedprivacy.scenario import Code, Scenario
+from fedprivacy.training.cuda import DeviceLost
 from fedprivacy.verification.resume import check_plan, plan_to_resume
 from scenarios.engines.launch import EMBEDDED, Engine, Launched, launched
 from scenarios.jobs.outcome import on_resuming, print_charge
@@ -171,6 +172,11 @@ def _train(
     try:
         server_app(apps.grid, context)
         ended = True
+    except DeviceLost as error:
+        raise RunError(
+            f"the GPU is lost, and the round under way with it: {error}. Repair the model, or set "
+            f'training.device = "cpu", and start a new run.'
+        ) from error
     except KeyboardInterrupt:
         path = record.directory.path
         allow = " --allow-code" if isinstance(record.scenario.model, Code) else ""

@@ -54,7 +54,7 @@ class EpsilonSoFar:
     def after(self, rounds: int) -> Epsilons | None:
         """Returns a bound for each observer, that of some more rounds; None where none is known in time.
 
-        Accounting takes a tenth of the time of training at most.
+        After the first bound, accounting begins only while it has taken at most a tenth of the time.
         """
         if rounds > self._to:
             start = time.perf_counter()
@@ -67,8 +67,8 @@ class EpsilonSoFar:
 
     @property
     def terms(self) -> str:
-        """The terms of each epsilon, as "client-replace-one-delta-1e-05"."""
-        return f"{self._plan.unit}-{self._plan.adjacency}-delta-{self._plan.delta:g}"
+        """The terms of each epsilon, as "delta 1e-05, client, replace-one"."""
+        return f"delta {self._plan.delta:g}, {self._plan.unit}, {self._plan.adjacency}"
 
 
 def with_epsilon(on_round: OnRound | None, plan: Plan, *, whole: bool) -> OnRound | None:
@@ -85,17 +85,18 @@ def with_epsilon(on_round: OnRound | None, plan: Plan, *, whole: bool) -> OnRoun
     return lambda event: on_round({**event, SO_FAR: so_far})
 
 
-def words(event: Mapping[str, Any]) -> str:
-    """Words the epsilon so far of a round's event: "epsilon at most 1.2 so far"; empty without one."""
+def message(event: Mapping[str, Any]) -> str:
+    """Words the epsilon so far of a round's event, with its observers and terms; empty without one."""
     so_far: EpsilonSoFar | None = event.get(SO_FAR)
     epsilons = None if so_far is None else so_far.after(event["round"] + 1)
-    known = {name: value for name, value in (epsilons or {}).items() if value is not None}
-    bounds = {name: printed(value, 3) for name, value in known.items()}
-    if not bounds:
+    if so_far is None or not epsilons or all(value is None for value in epsilons.values()):
         return ""
-    if len(set(bounds.values())) == 1:
-        return f"epsilon at most {next(iter(bounds.values()))} so far"
-    return f"epsilon so far: {', '.join(f'{name} at most {value}' for name, value in bounds.items())}"
+    against: dict[str, list[str]] = {}
+    for observer, value in epsilons.items():
+        bound = "no guarantee" if value is None else f"epsilon at most {printed(value, 3)}"
+        against.setdefault(bound, []).append(observer)
+    bounds = "; ".join(f"{', '.join(observers)}: {bound}" for bound, observers in against.items())
+    return f"so far, for rounds fixed beforehand: {bounds} ({so_far.terms})"
 
 
 def rounds_within(plan: Plan, epsilon: float) -> int:
@@ -108,9 +109,15 @@ def rounds_within(plan: Plan, epsilon: float) -> int:
     Returns:
         Between 0, where a single round costs more, and the plan's own number.
     """
-    fit, too_many = 0, plan.rounds + 1
+
+    def fits(rounds: int) -> bool:
+        spent = [value for value in epsilons_after(plan, rounds).values() if value is not None]
+        return max(spent, default=0.0) <= epsilon
+
+    if fits(plan.rounds):
+        return plan.rounds
+    fit, too_many = 0, plan.rounds
     while too_many - fit > 1:
         middle = (fit + too_many) // 2
-        spent = [value for value in epsilons_after(plan, middle).values() if value is not None]
-        fit, too_many = (middle, too_many) if max(spent, default=0.0) <= epsilon else (fit, middle)
+        fit, too_many = (middle, too_many) if fits(middle) else (fit, middle)
     return fit

@@ -79,5 +79,5 @@ def _label(event: Any) -> str:
 
         accuracy = event["accuracy"]
         quality = "" if accuracy is None else f"accuracy {percent(accuracy)}"
-        return ", ".join(filter(None, ["rounds", quality, so_far.words(event)]))
+        return ", ".join(filter(None, ["rounds", quality, so_far.message(event)]))
     return str(event.get("name", ""))

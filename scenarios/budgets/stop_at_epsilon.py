@@ -5,25 +5,27 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from fedprivacy.errors import InputError, ScenarioError
+from fedprivacy.errors import InputError
 from fedprivacy.guarantees.so_far import epsilons_after, rounds_within
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import population
-from fedprivacy.scenario import Scenario
+from fedprivacy.population.on_nodes import known
+from fedprivacy.scenario import Code, OnNodes, Scenario
 from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.training.model_spec import model_spec
 
 OPTION = "--stop-at-epsilon"
+NOISE_TOLERANCE = 1e-3  # relative, of noise calibrated for fewer rounds
 
 
 def shortened(scenario: AnyScenario, epsilon: float, *, allow_code: bool = False) -> AnyScenario:
-    """Returns a training with the rounds that cost at most an epsilon, and the noise that it has.
+    """Returns a training with the rounds that cost at most an epsilon at the noise that it has.
 
     The number of rounds follows from the plan alone, so it is chosen before any data is seen. Against no
-    observer with a guarantee does it cost more.
+    observer with a guarantee does it cost more. A scenario that states its epsilon gets that of these rounds.
 
     Args:
         scenario: The scenario of the run.
@@ -34,8 +36,8 @@ def shortened(scenario: AnyScenario, epsilon: float, *, allow_code: bool = False
         The scenario itself, where the whole plan costs no more.
 
     Raises:
-        InputError: there is no epsilon, one round costs more, or no scenario can state the noise apart from
-            the number of rounds.
+        ScenarioError: other settings need the number of rounds that there was.
+        InputError: there is no epsilon, one round costs more, or fewer rounds would have another mechanism.
     """
     named = f"{OPTION} {epsilon:g}"
     if not 0 < epsilon < math.inf:
@@ -56,32 +58,43 @@ def shortened(scenario: AnyScenario, epsilon: float, *, allow_code: bool = False
         )
     cap = plan.max_participations
     expected = replace(plan, rounds=rounds, max_participations=None if cap is None else min(cap, rounds))
-    fewer = _with_noise_of(scenario, expected)
-    if fewer is None or _plan_of(fewer, allow_code) != expected:
+    fewer = _of_rounds(scenario, expected, named)
+    chosen = _plan_of(fewer, allow_code)
+    if chosen != replace(expected, mechanism=chosen.mechanism) or not _alike(chosen, expected):
         raise InputError(
-            f"{named}: the noise of {plan.mechanism.name} depends on the number of rounds. Set "
-            "server.rounds and privacy.epsilon instead."
+            f"{named}: with {rounds} rounds the mechanism would be another one ({chosen.noise_words} instead "
+            f"of {plan.noise_words}). Set server.rounds and privacy.epsilon instead."
         )
     return fewer
 
 
-def _with_noise_of(scenario: Scenario, plan: Plan) -> Scenario | None:
-    """The scenario with rounds and noise of a plan; None where no key states this noise."""
-    tables = scenario.tables()
-    privacy = {key: value for key, value in tables["privacy"].items() if key != "epsilon"}
-    if plan.noise_multiplier is None:
-        return None
-    privacy["noise_multiplier"] = plan.noise_multiplier
+def _of_rounds(scenario: Scenario, plan: Plan, named: str) -> Scenario:
+    """The scenario with the rounds of a plan and, where it states an epsilon, that of the plan."""
+    # A run reads nothing of a comparison, whose arms may need other settings.
+    tables = {name: table for name, table in scenario.tables().items() if name != "compare"}
+    privacy, server = dict(tables["privacy"]), {**tables["server"], "rounds": plan.rounds}
+    if privacy.get("epsilon") is not None:
+        privacy["epsilon"] = plan.spent().epsilon
     if plan.max_participations is not None:
         privacy["max_participations"] = plan.max_participations
-    server = {**tables["server"], "rounds": plan.rounds}
-    try:
-        return Scenario.from_tables({**tables, "privacy": privacy, "server": server}, OPTION)
-    except ScenarioError:  # such as bands, which are made for their number of rounds
-        return None
+    return Scenario.from_tables({**tables, "privacy": privacy, "server": server}, named)
+
+
+def _alike(one: Plan, other: Plan) -> bool:
+    """Whether two plans have the same mechanism, with noise that is equal up to calibration."""
+    if type(one.mechanism) is not type(other.mechanism):
+        return False
+    noise, expected = one.noise_multiplier, other.noise_multiplier
+    if noise is None or expected is None:
+        return one.mechanism == other.mechanism
+    return math.isclose(noise, expected, rel_tol=NOISE_TOLERANCE)
 
 
 def _plan_of(scenario: Scenario, allow_code: bool) -> Plan:
-    people = population(scenario.data)
-    model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
-    return plan_of(scenario, model)
+    """The plan; of a model by code with the model, which mechanisms may need."""
+    if not isinstance(scenario.model, Code):
+        return plan_of(scenario)
+    people = known(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
+    return plan_of(
+        scenario, model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
+    )

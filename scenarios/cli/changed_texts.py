@@ -7,7 +7,7 @@ a key that it may speak of has changed: a page must not name other data than tho
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fedprivacy.scenario import Scenario
@@ -36,9 +36,19 @@ def with_changes_noted(scenario: AnyScenario, overrides: list[str], command: str
         command: The command that will run it.
     """
     changes, _ = parse_overrides(overrides)
-    keys = dict.fromkeys(
-        key for change in changes for key in _keys(".".join(map(str, change.path)), change.value)
-    )
+    keys = (key for change in changes for key in _keys(".".join(map(str, change.path)), change.value))
+    return with_keys_noted(scenario, keys, command)
+
+
+def with_keys_noted(scenario: AnyScenario, changed_keys: Iterable[str], command: str) -> AnyScenario:
+    """Returns a scenario whose texts name changed keys, and hold for it.
+
+    Args:
+        scenario: With the changes.
+        changed_keys: As "server.rounds".
+        command: The command that will run it.
+    """
+    keys = dict.fromkeys(changed_keys)
     stopping = isinstance(scenario, Scenario) and scenario.server.patience is not None
     changed = ", ".join(
         key for key in keys if not _INCIDENTAL.match(key) or (stopping and key == "evaluation.every")

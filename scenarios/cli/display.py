@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -32,8 +33,20 @@ NOISE = (
 )
 
 
+class _NotedProgress(Progress):
+    """Progress with a line of its own below the bar."""
+
+    note = ""
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """Yields the bars, then the note."""
+        yield from super().get_renderables()
+        if self.note:
+            yield Text(self.note)
+
+
 @contextmanager
-def live() -> Iterator[Progress]:
+def live() -> Iterator[_NotedProgress]:
     """Shows progress on stderr, and above it what takes long; quiet where that is not a terminal."""
     console = Terminal(stderr=True)
     columns = (
@@ -43,7 +56,7 @@ def live() -> Iterator[Progress]:
         TimeRemainingColumn(),
     )
     # What others print meanwhile is not redirected: rich would read styles out of it.
-    progress = Progress(
+    progress = _NotedProgress(
         *columns, console=console, transient=True, disable=not console.is_terminal,
         redirect_stdout=False, redirect_stderr=False,
     )  # fmt: skip
@@ -63,9 +76,9 @@ def round_progress(rounds: int) -> Iterator[Callable[[Event], None]]:
             from fedprivacy.guarantees import so_far
 
             accuracy = event["accuracy"]
-            quality = "" if accuracy is None else f"accuracy {percent(accuracy)}"
-            shown = ", ".join(filter(None, ["training", quality, so_far.words(event)]))
-            progress.update(task, completed=event["round"] + 1, description=shown)
+            quality = "" if accuracy is None else f", accuracy {percent(accuracy)}"
+            progress.note = so_far.message(event)
+            progress.update(task, completed=event["round"] + 1, description=f"training{quality}")
 
         yield on_round
 

@@ -10,7 +10,6 @@ from rich.table import Table
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.console import Terminal
 
-
 EXPECTED = "as expected"
 
 

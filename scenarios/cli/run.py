@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,9 @@ from scenarios.cli.options import (
     complete_run,
 )
 from scenarios.cli.output import Json, Operator, check_operator, print_result, show_result
+
+if TYPE_CHECKING:
+    from fedprivacy.scenario.loading import AnyScenario
 
 
 def run(
@@ -140,6 +143,8 @@ def run(
         print_result(document, json_, partial(show_result, verbose=verbose), operator)
         return
     kind.check(requested, options)
+    if stop_at_epsilon is not None:
+        requested = _shortened(requested, stop_at_epsilon, allow_code)
     if limits:
         check_limits(requested, where.name)
     if remote:
@@ -147,10 +152,6 @@ def run(
 
         target = target_of(*places, pinned, roster)
     check_out(options.out)
-    if stop_at_epsilon is not None:
-        from scenarios.budgets.stop_at_epsilon import shortened
-
-        requested = shortened(requested, stop_at_epsilon, allow_code=allow_code)
     with (
         side_process.started(beside.MODULES),
         tracking(track, requested, options.out, operator) as tracked,
@@ -173,3 +174,16 @@ def run(
         tracked.result(document)
     document = measured(document, requested, options) if limits else document
     print_result(document, json_, partial(show_result, verbose=verbose), operator)
+
+
+def _shortened(scenario: AnyScenario, epsilon: float, allow_code: bool) -> AnyScenario:
+    """The scenario with the rounds that an epsilon pays for, and texts that name the change."""
+    from fedprivacy.io.waiting import waiting
+    from scenarios.budgets.stop_at_epsilon import shortened
+    from scenarios.cli.changed_texts import with_keys_noted
+
+    with waiting("accounting for the rounds"):
+        fewer = shortened(scenario, epsilon, allow_code=allow_code)
+    if fewer is scenario:
+        return scenario
+    return with_keys_noted(fewer, ["server.rounds", "privacy.epsilon"], "run")

@@ -56,7 +56,8 @@ class Tracking:
         so_far: EpsilonSoFar | None = event.pop(SO_FAR, None)
         if so_far is not None and (epsilons := so_far.after(step)) is not None:
             known = {observer: value for observer, value in epsilons.items() if value is not None}
-            tracker.log({f"{SO_FAR}/{name}/{so_far.terms}": value for name, value in known.items()}, step)
+            terms = so_far.terms.replace(", ", "-").replace(" ", "-")
+            tracker.log({f"{SO_FAR}/{name}/{terms}": value for name, value in known.items()}, step)
         marks = {"operator_only": [*RunDocument.OPERATOR_ONLY], "notes": [TESTED_NOTE] * self._tested}
         shown = public({"rounds": [event], **marks})["rounds"][0]
         shown.pop("round", None)

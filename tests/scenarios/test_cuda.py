@@ -1,4 +1,4 @@
-"""Whole runs on a GPU: the same bits in each, the figures of the CPU, and one broken client harms itself alone."""
+"""Whole runs on a GPU: the same bits in each, and without noise the figures of the CPU."""
 
 from __future__ import annotations
 

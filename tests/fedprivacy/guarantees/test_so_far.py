@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from types import SimpleNamespace
 
 import pytest
 from dp_accounting import dp_event as dp
@@ -71,14 +70,17 @@ def test_accounting_that_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPa
     assert bounds.after(29) is None
 
 
-def test_words_name_observers_whose_epsilons_differ() -> None:
+def test_a_message_names_each_observer_and_all_terms() -> None:
     events: list[dict] = []
     shown = with_epsilon(events.append, CENTRAL, whole=True)
     assert shown is not None
     shown({"round": 0})
-    assert so_far.words(events[0]) == f"epsilon at most {printed(CENTRAL.spent().epsilon, 3)} so far"
-    assert events[0][SO_FAR].terms == "client-add-remove-delta-1e-05"
-    assert so_far.words({"round": 0}) == ""
-    fewer = SimpleNamespace(after=lambda _: {"server": 3.0, "participant": 3.0, "outsider": 1.0})
-    assert so_far.words({"round": 0, SO_FAR: fewer}).endswith("participant at most 3, outsider at most 1")
+    bound = printed(CENTRAL.spent().epsilon, 3)
+    assert so_far.message(events[0]) == (
+        "so far, for rounds fixed beforehand: server: no guarantee; participant, outsider: epsilon at most "
+        f"{bound} (delta 1e-05, client, add-remove)"
+    )
+    assert so_far.message({"round": 0}) == ""
+    bare = Plan("none", "client", "replace-one", 10, 3, AllSampling(), None)
+    assert so_far.message({"round": 0, SO_FAR: EpsilonSoFar(bare)}) == ""
     assert with_epsilon(None, CENTRAL, whole=False) is None

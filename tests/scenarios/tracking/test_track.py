@@ -68,7 +68,7 @@ def test_each_round_is_logged_by_its_public_values_alone(scenario, tmp_path) -> 
     keys = {key for values in tracker.values.values() for key in values}
     so_far = {key for key in keys if key.startswith("epsilon_so_far/")}
     assert so_far == {
-        f"epsilon_so_far/{name}/client-replace-one-delta-0.001" for name in ("outsider", "participant")
+        f"epsilon_so_far/{name}/delta-0.001-client-replace-one" for name in ("outsider", "participant")
     }
     assert {key for key in keys - so_far if not key.startswith("epsilon/")} == {
         *("accuracy", "balanced_accuracy", "loss")
