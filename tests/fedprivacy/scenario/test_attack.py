@@ -644,3 +644,20 @@ def test_where_clients_are_users_the_victims_records_are_the_pool(tmp_path: Path
         'data.partition = "by-user": attacks in trials draw the victim\'s records and public ones' in line
         for line in complaints(text + asks)
     )
+
+
+def test_trap_units_in_a_cnn_need_a_hidden_layer_of_tanh(tmp_path: Path) -> None:
+    stream, path = np.random.default_rng(0), tmp_path / "pictures.npz"
+    x, y = stream.random((300, 8, 8)), np.arange(300) % 3
+    np.savez(path, x_train=x, y_train=y, x_test=x, y_test=y)
+    text = change(
+        ('name = "purchase-like"\nrecords = 600\n', f'name = "npz"\npath = "{path}"\n'),
+        ('name = "logistic"', 'name = "cnn"\nchannels = [4]\nhidden = [40]\nactivation = "tanh"'),
+        ('seat = "server"', "trap_units = 4\ntargets_per_round = 10"),
+    )
+    assert isinstance(loads(text, "my.toml"), AttackScenario)
+    [found] = complaints(text, "model.hidden=[]")
+    assert 'needs a hidden layer, and model.name = "cnn" has none here' in found
+    assert 'set model.hidden = [128] and model.activation = "tanh"' in found
+    [found] = complaints(text, "model.activation=relu")
+    assert "a ReLU is not saturated behind a target" in found
