@@ -99,11 +99,11 @@ class Performance:
         """
         counts = self.balanced
         parts = (counts.hits, counts.members, counts.alarms, counts.nonmembers)
-        found = difference(*parts)
+        figure = difference(*parts)
         if not self.fitted:
-            return found
+            return figure
         wide = difference(*(part / fold_inflation(len(self.thresholds)) for part in parts))
-        return Figure(found.value, wide.low, wide.high)
+        return Figure(figure.value, wide.low, wide.high)
 
     @property
     def balanced_accuracy(self) -> Figure:
