@@ -48,14 +48,15 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
     """Draws the memberships and the targets of a game.
 
     The pool are the victim's records and the public ones, which no client owns: both were dealt at random
-    from the same data. Each of them is a member by a fair coin of its own. Of the targets as many as the
-    rarer kind counts are drawn blind to these coins, the others from either kind, until there are as many as
-    were requested. All are dealt to folds. A record that occurs twice in the data, in the pool or with
-    another client, is never a target: its membership is no longer decided by its own coin alone, and a known
-    duplicate would reveal something about membership without any model.
+    from the same data. Where clients are users there are no public ones, and the pool are the victim's alone.
+    Each of the pool is a member by a fair coin of its own. Of the targets as many as the rarer kind counts
+    are drawn blind to these coins, the others from either kind, until there are as many as were requested.
+    All are dealt to folds. A record that occurs twice in the data, in the pool or with another client, is
+    never a target: its membership is no longer decided by its own coin alone, and a known duplicate would
+    reveal something about membership without any model.
 
     Args:
-        people: The data as the scenario deals them; dealt at random, with a public part.
+        people: The data as the scenario deals them; dealt at random with a public part, or by user without.
         victim: A client.
         members: The number of member targets.
         nonmembers: The number of non-member targets.
@@ -83,7 +84,11 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
             raise InputError(
                 f"game.{noun} = {wanted}: by fair coins over the victim's {len(victim_rows)} records and the "
                 f"{len(partition.public)} public ones there are {available}, each without a duplicate. "
-                "Ask for fewer, or make data.public_fraction larger."
+                + (
+                    "Ask for fewer, or make data.public_fraction larger."
+                    if len(partition.public)
+                    else "Ask for fewer, or attack a client with more records."
+                )
             )
     # One draw over both kinds. Choosing fixed numbers of members and non-members would make the coins
     # dependent, and the one-run bound (Steinke, Nasr and Jagielski 2023) needs independent ones.

@@ -38,13 +38,13 @@ class Figure:
 
 
 @lru_cache(maxsize=4096)  # a verdict takes the same ends for many attacks
-def proportion_low(hits: int, trials: int, error: float) -> float:
+def proportion_low(hits: float, trials: float, error: float) -> float:
     """The lower end for a proportion, one-sided at `error`, exact (Clopper and Pearson 1934)."""
     return float(scipy.special.betaincinv(hits, trials - hits + 1, error)) if hits else 0.0
 
 
 @lru_cache(maxsize=4096)
-def proportion_high(hits: int, trials: int, error: float) -> float:
+def proportion_high(hits: float, trials: float, error: float) -> float:
     """The upper end for a proportion, one-sided at `error`, exact (Clopper and Pearson 1934)."""
     return float(scipy.special.betaincinv(hits + 1, trials - hits, 1 - error)) if hits < trials else 1.0
 
@@ -89,7 +89,7 @@ def score_interval(proportion: float, trials: float) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def difference(hits: int, trials: int, other_hits: int, other_trials: int) -> Figure:
+def difference(hits: float, trials: float, other_hits: float, other_trials: float) -> Figure:
     """The difference of two independent proportions, put together from the interval of each.
 
     Newcombe 1998 ("Interval estimation for the difference between independent proportions"), method 10, but
@@ -97,7 +97,7 @@ def difference(hits: int, trials: int, other_hits: int, other_trials: int) -> Fi
     covered in 86 % of cases only (20 + 20 targets), on these in 94 % (92 % with 10 + 10).
 
     Args:
-        hits: Of the first, out of `trials` (above 0).
+        hits: Of the first, out of `trials` (above 0), which need not be whole.
         trials: See `hits`.
         other_hits: Of the second, out of `other_trials` (above 0).
         other_trials: See `other_hits`.

@@ -56,6 +56,14 @@ class GameValues:
         return not all(isinstance(attack, Poisoning) for attack in self.attacks.values())
 
     @property
+    def has_public_pools(self) -> bool:
+        """Whether any attack in trials draws records from the victim's and the public ones together."""
+        return any(
+            isinstance(each, TrialAttack) and not isinstance(each, Poisoning)
+            for each in self.attacks.values()
+        )
+
+    @property
     def classes(self) -> int | None:
         """The number of classes, as far as it can be known."""
         data = self.run.data

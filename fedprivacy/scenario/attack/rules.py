@@ -137,13 +137,27 @@ GAME_RULES: tuple[Entry[GameValues], ...] = (
 RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
     Rule(
         "data.partition",
-        lambda v: v.has_pools and v["data.partition"] not in ("iid", "fixed-records"),
+        lambda v: v.has_pools and v["data.partition"] not in ("iid", "fixed-records", "by-user"),
         "members and non-members must come from the same pool, so records must be dealt at random",
         'Set partition = "iid".',
     ),
     Rule(
+        "data.partition",
+        lambda v: v.has_public_pools and v["data.partition"] == "by-user",
+        "attacks in trials draw the victim's records and public ones from the same pool, so records must be "
+        "dealt at random",
+        'Set partition = "iid".',
+    ),
+    Rule(
         "data.public_fraction",
-        lambda v: v.has_pools and not v["data.public_fraction"],
+        lambda v: v.has_targets and v["data.partition"] == "by-user" and v["data.public_fraction"],
+        "where clients are users, the non-members are records of the victim, and public users have no part "
+        "in the game",
+        "Remove it.",
+    ),
+    Rule(
+        "data.public_fraction",
+        lambda v: v.has_pools and v["data.partition"] != "by-user" and not v["data.public_fraction"],
         "there are no records to be non-members",
         "Non-members are drawn from the public part, which no client owns: 0.2, say.",
     ),

@@ -115,7 +115,11 @@ ATTACK_RULES: tuple[Entry[AttackValues], ...] = (
             "trap_units",
             lambda v: v["trap_units"] is not None and v.last_hidden == 0,
             lambda v: f'needs a hidden layer, and model.name = "{v.around["model.name"]}" has none here',
-            'Remove it, or set model.name = "mlp" and model.activation = "tanh".',
+            lambda v: (
+                'Remove it, or set model.name = "mlp" and model.activation = "tanh".'
+                if v.around["model.name"] == "logistic"
+                else 'Remove it, or set model.hidden = [128] and model.activation = "tanh".'
+            ),
         ),
         Rule(
             "trap_units",

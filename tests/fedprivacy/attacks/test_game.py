@@ -12,7 +12,7 @@ from fedprivacy.attacks.game import Game, draw_game
 from fedprivacy.data.datasets import Dataset
 from fedprivacy.errors import InputError
 from fedprivacy.population.clients import Population
-from fedprivacy.population.partition import Partition, fixed_records, iid
+from fedprivacy.population.partition import Partition, by_user, fixed_records, iid
 
 RECORDS, VICTIM = 400, 2
 
@@ -129,6 +129,19 @@ def test_clients_of_equal_size_leave_no_record_unaccounted_for() -> None:
 def test_a_game_that_cannot_be_drawn_is_refused(victim, members, nonmembers, message) -> None:
     with pytest.raises(InputError, match=message):
         draw_game(people_of(), victim, members, nonmembers, 1)
+
+
+def test_where_clients_are_users_all_targets_are_records_of_the_victim() -> None:
+    """Another user's records would differ from the victim's by more than their membership."""
+    people = people_of(partition=by_user(np.arange(RECORDS) % 3, public_fraction=0.0, seed=1))
+    game, of_victim = draw(5, people), people.partition.records(VICTIM)
+    dealt = game.people.partition
+    assert np.isin(game.targets, of_victim).all()
+    assert np.array_equal(np.union1d(dealt.records(VICTIM), dealt.public), of_victim)
+    assert np.isin(game.targets[game.members], dealt.records(VICTIM)).all()
+    assert np.isin(game.targets[~game.members], dealt.public).all()
+    with pytest.raises(InputError, match=r"the 0 public ones .*attack a client with more records"):
+        draw(5, people, members=100)
 
 
 @pytest.mark.parametrize(("members", "nonmembers"), [(1, 60), (60, 1)])

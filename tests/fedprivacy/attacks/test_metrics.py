@@ -10,9 +10,10 @@ import pytest
 from scipy.stats import binom, t
 
 from fedprivacy.attacks.bounds import bound_of_pair
+from fedprivacy.attacks.combined_scores import choose_score
 from fedprivacy.attacks.document import attack_document, over_seeds, over_targets
 from fedprivacy.attacks.intervals import Figure
-from fedprivacy.attacks.metrics import area, known_areas, measure
+from fedprivacy.attacks.metrics import area, known_areas, measure, performance
 from fedprivacy.attacks.one_run_epsilon import guesses_of, lower_bound
 from fedprivacy.attacks.roc import auc, auc_within
 from fedprivacy.attacks.targets import FOLDS, KNOWN_FOLDS, Targets, draw_folds
@@ -74,6 +75,23 @@ def test_the_class_that_leaks_stands_out() -> None:
     few = measure(replace(targets, classes=np.arange(1200) // 15)).per_class
     assert {one.auc for one in few.values() if min(one.members, one.nonmembers) < 10} == {None}
     assert measure(replace(targets, classes=None)).per_class == {}
+
+
+def test_the_interval_covers_the_advantage_of_scores_chosen_by_folds() -> None:
+    """Of ten scores the last one knows something; covers 93 % at least, false-alarm rate 1e-3.
+
+    Without the inflation it covers 80 %, since the choice differs from fold to fold.
+    """
+    stream, found = np.random.default_rng(8), []
+    for _ in range(150):
+        members, folds = stream.permutation(40) % 2 == 0, draw_folds(40, stream)
+        scores = stream.normal(size=(10, 40))
+        scores[-1] += members
+        chosen = choose_score({str(name): row for name, row in enumerate(scores)}, members, folds)
+        found.append(performance(Targets(chosen.scores, members, folds).directions).advantage)
+    true = np.mean([figure.value for figure in found])
+    missed = sum(not figure.low <= true <= figure.high for figure in found)
+    assert missed <= binom.isf(1e-3, len(found), 0.07)
 
 
 def test_constant_scores_tell_nothing() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fedprivacy.errors import ScenarioError
@@ -624,3 +626,38 @@ def test_attacks_on_sums_end_with_the_answers_that_noise_is_made_for() -> None:
     assert drawn.warm_up == 4
     with pytest.raises(ScenarioError, match="clients answer 2 times"):
         of_sums("privacy.max_participations=2", "sampling={name='fixed', cohort=2}", "game.warm_up=4")
+
+
+def test_where_clients_are_users_the_victims_records_are_the_pool(tmp_path: Path) -> None:
+    stream, path = np.random.default_rng(0), tmp_path / "users.npz"
+    x, y = stream.random((60, 4)), np.arange(60) % 3
+    np.savez(path, x_train=x, y_train=y, x_test=x, y_test=y, user_train=np.arange(60) % 6)
+    old = 'name = "purchase-like"\nrecords = 600\npartition = "iid"\nclients = 4\npublic_fraction = 0.4\n'
+    text = change((old, f'name = "npz"\npath = "{path}"\npartition = "by-user"\n'))
+    loaded = loads(text, "my.toml")
+    assert isinstance(loaded, AttackScenario)
+    assert AttackScenario.from_text(loaded.to_toml()) == loaded
+    refused = "where clients are users, the non-members are records of the victim"
+    assert any(refused in line for line in complaints(text, "data.public_fraction=0.4"))
+    asks = '\n[attacks.asks]\nkind = "reconstruction"\nmethod = "analytic"\n'
+    assert any(
+        'data.partition = "by-user": attacks in trials draw the victim\'s records and public ones' in line
+        for line in complaints(text + asks)
+    )
+
+
+def test_trap_units_in_a_cnn_need_a_hidden_layer_of_tanh(tmp_path: Path) -> None:
+    stream, path = np.random.default_rng(0), tmp_path / "pictures.npz"
+    x, y = stream.random((300, 8, 8)), np.arange(300) % 3
+    np.savez(path, x_train=x, y_train=y, x_test=x, y_test=y)
+    text = change(
+        ('name = "purchase-like"\nrecords = 600\n', f'name = "npz"\npath = "{path}"\n'),
+        ('name = "logistic"', 'name = "cnn"\nchannels = [4]\nhidden = [40]\nactivation = "tanh"'),
+        ('seat = "server"', "trap_units = 4\ntargets_per_round = 10"),
+    )
+    assert isinstance(loads(text, "my.toml"), AttackScenario)
+    [found] = complaints(text, "model.hidden=[]")
+    assert 'needs a hidden layer, and model.name = "cnn" has none here' in found
+    assert 'set model.hidden = [128] and model.activation = "tanh"' in found
+    [found] = complaints(text, "model.activation=relu")
+    assert "a ReLU is not saturated behind a target" in found

@@ -78,6 +78,7 @@ privacy.trust = "none"
 sampling.cohort = 2
 [arms.shares]
 """
+TRAPS = ("attacks.raising.trap_units=4", "model={name='mlp', hidden=[80], activation='tanh'}")
 SEEDS = (1, 2, 3, 4)  # fixed beforehand
 
 
@@ -218,6 +219,12 @@ def test_raised_losses_find_in_a_sum_what_looking_on_does_not() -> None:
     assert area("raising", *steep, seeds=SEEDS[:2]) > area("looking", *steep, seeds=SEEDS[:2]) + 0.05
 
 
+@pytest.mark.parametrize("sent", [(), ("attacks.raising.everybody=false", "federation.chunk_size=1")])
+def test_a_sum_hides_no_trap_unit(sent: tuple[str, ...]) -> None:
+    """The others of sixteen clients do not move the units, whether they get them or not."""
+    assert area("raising", *TRAPS, *sent, seeds=SEEDS[:1], feature="trap") > 0.99
+
+
 def test_a_sum_that_is_not_centred_shows_less() -> None:
     """Without taking off what is expected of the others, fifteen of sixteen parts are in the way."""
     centred = area("looking")
@@ -236,15 +243,19 @@ def test_secure_sum_and_plain_sum_without_noise_show_nearly_the_same() -> None:
     assert np.corrcoef(plain, shared)[0, 1] > 0.95
 
 
-def test_noise_in_shares_keeps_every_attack_on_the_sum_within_the_servers_bound() -> None:
-    asked = scenario(SHARES)
+@pytest.mark.parametrize(("more", "names"), [((), ("looking", "raising")), (TRAPS, ("raising",))])
+def test_noise_in_shares_keeps_every_attack_on_the_sum_within_the_servers_bound(
+    more: tuple[str, ...], names: tuple[str, ...]
+) -> None:
+    asked = scenario(SHARES, *more)
     setup = GameSetup(asked)
     bound = bound_of_ledger(Ledger(setup.fleet.plan).in_advance().to_json(), "server")
     assert bound.curve is not None
     assert bound.curve.auc < 0.75
     assert str(TrainingAssumption.IDEAL_SUM) in bound.assumptions
-    for name in ("looking", "raising"):
+    for name in names:
         _, judgement, _ = played(asked, name)
+        assert ("trap" in judgement.features()) == bool(more)
         members = setup.game.members
         for values in judgement.features().values():
             assert auc(values[members], values[~members]).low < bound.curve.auc
