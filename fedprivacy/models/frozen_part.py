@@ -37,6 +37,11 @@ class FrozenPart:
         """Whether all of it follows from a formula, so that no record can have made it."""
         return self.features is not None and not self.frozen and self.file is None
 
+    @property
+    def identity(self) -> str:
+        """What distinguishes it from other frozen parts, in words."""
+        return f"digest {self.digest}" + (f", {self.features}" if self.features else "")
+
     def to_json(self) -> dict[str, Any]:
         """The part as a JSON object; parts that are no features stay as they were."""
         data = dataclasses.asdict(self)
