@@ -131,8 +131,8 @@ def _average(size: int, scale: int) -> Array:
     bell = np.exp(-(np.arange(-2 * size, 3 * size) ** 2) / (2 * width**2)).reshape(5, size).sum(axis=0)
     spectrum = np.fft.fft(bell).real / math.sqrt(2 * math.pi * width**2)
     length = size >> scale
-    kept = np.concatenate([spectrum[: length // 2], spectrum[size - length // 2 :]])
-    kernel = np.fft.ifft(kept).real
+    low = np.concatenate([spectrum[: length // 2], spectrum[size - length // 2 :]])
+    kernel = np.fft.ifft(low).real
     centres = np.arange(1, size // STRIDE - 1) * (STRIDE >> scale)  # the outermost are padding
     averages: Array = kernel[(centres[:, None] - np.arange(length)) % length]
     return averages

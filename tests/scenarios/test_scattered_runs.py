@@ -74,9 +74,9 @@ def test_features_free_no_other_frozen_weights_of_their_assumption(more: tuple[s
 
 
 def test_every_number_of_workers_gives_the_same_bits(tmp_path: Path) -> None:
-    asked = scattered("federation.hosts=2")
+    small = scattered("federation.hosts=2")
     runs = [
-        run(asked, tmp_path / str(workers), report=False, engine=Engine(workers=workers))
+        run(small, tmp_path / str(workers), report=False, engine=Engine(workers=workers))
         for workers in (1, 2)
     ]
     assert len({weights(document).tobytes() for document in runs}) == 1
@@ -111,7 +111,7 @@ def test_records_are_not_read_off_the_gradient_of_features() -> None:
 
 
 def test_a_seat_observes_updates_of_the_head(tmp_path: Path) -> None:
-    asked = AttackScenario.read(
+    small = AttackScenario.read(
         ready()["passive-over-time"],
         [
             *("data={name='digits', partition='iid', clients=4, public_fraction=0.2}", "server.rounds=6"),
@@ -119,6 +119,6 @@ def test_a_seat_observes_updates_of_the_head(tmp_path: Path) -> None:
             *("attacks={seen={kind='passive', rounds=5}}",),
         ],
     )
-    document = replay(asked, tmp_path, workers=1)
+    document = replay(small, tmp_path, workers=1)
     assert document["status"] == "finished"
     assert document["attacks"][0]["auc"]["value"] is not None

@@ -179,10 +179,10 @@ def test_records_that_are_no_images_have_no_scattering_coefficients(shape: tuple
 
 
 def test_an_encoder_is_a_formula_only_where_it_has_no_weights_and_no_code() -> None:
-    made = build(SCATTERED["logistic"], (8, 8), 2, seed=1)
-    assert formula(made[:4]) == formula(build(SCATTERED["logistic"], (8, 8), 3, seed=2)[:4])
-    assert formula(made[:4]) != formula(build(SCATTERED["logistic"], (64,), 2, seed=1)[:3])
-    assert formula(made[:4]) != formula(build(SCATTERED["logistic"], (9, 9), 2, seed=1)[:4])
-    assert formula(made) is None
+    model = build(SCATTERED["logistic"], (8, 8), 2, seed=1)
+    assert formula(model[:4]) == formula(build(SCATTERED["logistic"], (8, 8), 3, seed=2)[:4])
+    assert formula(model[:4]) != formula(build(SCATTERED["logistic"], (64,), 2, seed=1)[:3])
+    assert formula(model[:4]) != formula(build(SCATTERED["logistic"], (9, 9), 2, seed=1)[:4])
+    assert formula(model) is None
     assert formula(nn.Sequential(nn.Flatten(), nn.ReLU())) is None
     assert formula(nn.Sequential(nn.GroupNorm(1, 2))) is None
