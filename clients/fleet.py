@@ -351,7 +351,7 @@ def _check_frozen(plan: Plan, model: ModelSpec) -> None:
     here, agreed = model.frozen, plan.frozen
     if here == agreed:
         return
-    texts = ["no frozen weights" if part is None else f"digest {part.digest}" for part in (here, agreed)]
+    texts = ["no frozen weights" if part is None else part.identity for part in (here, agreed)]
     raise InputError(
         f"model: its frozen weights are not those of the plan (here: {texts[0]}; in the plan: {texts[1]}). "
         "Use the same model on every machine."

@@ -54,7 +54,7 @@ from fedprivacy.statistics.plan import people_of
 from fedprivacy.statistics.plan import plan_of as statistics_plan_of
 from fedprivacy.statistics.record import StatisticsRecord
 from fedprivacy.statistics.streams import statistics_streams
-from fedprivacy.training.features import encode, split
+from fedprivacy.training.features import encode, encode_all, split
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 from server.aggregation import RoundTotal, nobody_took_part
 from server.deployment_grid import PollingGrid
@@ -167,7 +167,10 @@ def _run_rounds(
 
     def held_out(on: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         x, y = people.held_out(on)
-        return x if encoder is None else encode(encoder, torch.from_numpy(x)).numpy(), y
+        if encoder is None:
+            return x, y
+        way = encode_all if on == "test" else encode  # other held-out records are a copy, not to be shared
+        return way(encoder, torch.from_numpy(x)).numpy(), y
 
     x, y = held_out(scenario.evaluation.on)
     # Early stopping reads the loss on public records only: other held-out records may belong to clients.
@@ -209,7 +212,7 @@ def _run_rounds(
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
     part = record.plan.frozen
-    if part is not None and frozen_part(whole, part.file) != part:
+    if part is not None and frozen_part(whole, part.file, part.features) != part:
         raise RunError(
             "model: its frozen parameters or buffers are no longer those of the plan, so they may hold "
             "records. Its code must not change them."

@@ -7,6 +7,12 @@ from collections.abc import Sequence
 
 Image = tuple[int, int]  # channels and side of a square image
 
+# Of the scattering transform (`models.scattering`).
+SCALES, ORIENTATIONS = 2, 8
+STRIDE = 2**SCALES  # pixels that one output stands for, each way
+CHANNELS = 1 + SCALES * ORIENTATIONS + math.comb(SCALES, 2) * ORIENTATIONS**2  # of one colour
+SMALLEST = 2 * STRIDE  # the side of an image: reflection at its border needs as much
+
 
 def square_image(features: Sequence[int]) -> Image | None:
     """The channels and the side of the square images that records of a shape are, if they are.
@@ -22,3 +28,9 @@ def square_image(features: Sequence[int]) -> Image | None:
         return None
     channels = features[2] if len(features) == 3 else 1
     return (channels, features[0]) if channels in (1, 3) else None
+
+
+def scattered(image: Image) -> Image:
+    """The channels and the side of the scattering coefficients of an image."""
+    channels, side = image
+    return CHANNELS * channels, side // STRIDE

@@ -322,7 +322,8 @@ class Ledger:
         sometimes += [Assume.NODES_ANSWER] * (self.plan.distrusts_server and not self.held)
         sometimes += [Assume.FILE_READ] * self.stated.reads
         records = [Assume.SIZES_PUBLIC, Assume.RECORDS_TRAIN] * of_records
-        records += [Assume.FROZEN_WEIGHTS] * (self.plan.frozen is not None)
+        frozen = self.plan.frozen
+        records += [Assume.FROZEN_WEIGHTS] * (frozen is not None and not frozen.is_by_formula)
         if self.plan.shares is not None:
             return [*sometimes, *records, Assume.PUBLIC_SHAPE, self.stated.randomness_of_shares]
         # With unit "example" the clients' batches amplify under central trust too.

@@ -12,11 +12,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fedprivacy.data.images import square_image
+from fedprivacy.data.images import SMALLEST, scattered, square_image
 from fedprivacy.errors import InputError
 from fedprivacy.models.partial_training import trained_parameters
+from fedprivacy.models.scattering import Scattering
 from fedprivacy.scenario.model import Cnn, Logistic, Mlp
 
+GROUP = 3  # channels that are normalised together, as in Tramer and Boneh 2021
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
 
@@ -35,18 +37,19 @@ def build(options: Logistic | Mlp | Cnn, features: Sequence[int], classes: int, 
     Raises:
         InputError: if the model needs images and the records are none.
     """
+    layers, features = _front(options, features)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if isinstance(options, Logistic):
             layer = nn.Linear(math.prod(features), classes)
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
-            return nn.Sequential(nn.Flatten(), layer)
-        layers: list[nn.Module]
+            return nn.Sequential(*layers, nn.Flatten(), layer)
         if isinstance(options, Cnn):
-            layers, inputs = _convolutions(options, features)
+            convolutions, inputs = _convolutions(options, features)
+            layers += convolutions
         else:
-            layers, inputs = [nn.Flatten()], math.prod(features)
+            layers, inputs = [*layers, nn.Flatten()], math.prod(features)
         for width in options.hidden:
             layers += [nn.Linear(inputs, width), ACTIVATIONS[options.activation]()]
             inputs = width
@@ -60,13 +63,42 @@ class ToImage(nn.Module):
         super().__init__()
         self.shape = (side, side, channels)
 
+    def extra_repr(self) -> str:
+        return f"shape={self.shape}"
+
     def forward(self, records: Tensor) -> Tensor:
         return records.reshape(-1, *self.shape).movedim(-1, 1)
 
 
+def _front(options: Logistic | Mlp | Cnn, features: Sequence[int]) -> tuple[list[nn.Module], tuple[int, ...]]:
+    """The frozen layers that make features of images, and the shape of what the other layers read.
+
+    Group normalisation uses the features of one image alone, so it costs no privacy.
+    """
+    if options.features is None:
+        return [], tuple(features)
+    image = square_image(features)
+    if image is None or image[1] < SMALLEST:
+        raise InputError(
+            f'model.features = "{options.features}": needs square images with 1 or 3 channels, of {SMALLEST} '
+            f"x {SMALLEST} pixels or more, and the records have the shape {tuple(features)}. Images are flat "
+            "(64,), (28, 28), or (32, 32, 3) with the channels last."
+        )
+    channels, side = scattered(image)
+    norm = nn.GroupNorm(channels // GROUP, channels, affine=False)
+    return [ToImage(*image), Scattering(image[1]), norm], (channels, side, side)
+
+
+def formula(encoder: nn.Module) -> str | None:
+    """The formula that a frozen encoder is, so that equal formulas make equal features; None for others."""
+    layers = encoder if isinstance(encoder, nn.Sequential) else [encoder]
+    by_formula = all(type(layer) in (ToImage, Scattering, nn.GroupNorm, nn.Flatten) for layer in layers)
+    return repr(encoder) if by_formula and not list(encoder.parameters()) else None
+
+
 def _convolutions(options: Cnn, features: Sequence[int]) -> tuple[list[nn.Module], int]:
     """The layers of a CNN up to its linear ones, and how many numbers they make of a record."""
-    image = square_image(features)
+    image = square_image(features) if options.features is None else (features[0], features[1])
     if image is None:
         raise InputError(
             f'model.name = "cnn": needs square images with 1 or 3 channels, and the records have the shape '
@@ -79,7 +111,7 @@ def _convolutions(options: Cnn, features: Sequence[int]) -> tuple[list[nn.Module
             f"model.channels = {list(options.channels)}: nothing is left of images of {side} x {side} pixels "
             f"that are halved so often. At most {halvings} entries."
         )
-    layers: list[nn.Module] = [ToImage(inputs, side)]
+    layers: list[nn.Module] = [ToImage(inputs, side)] if options.features is None else []
     size = options.kernel_size
     for width in options.channels:
         convolution = nn.Conv2d(inputs, width, size, padding=size // 2)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,7 @@ class FrozenPart:
         trained: The number of trained parameters, which is the length of an update.
         file: The digest of the file with weights that the model starts with; None without one.
         buffers: The number of values in buffers, such as the frozen factors of adapters.
+        features: What a model by name reads in place of records, with version and parameters; None: records.
     """
 
     digest: str
@@ -27,6 +30,24 @@ class FrozenPart:
     trained: int
     file: str | None = None
     buffers: int = 0
+    features: str | None = None
+
+    @property
+    def is_by_formula(self) -> bool:
+        """Whether all of it follows from a formula, so that no record can have made it."""
+        return self.features is not None and not self.frozen and self.file is None
+
+    @property
+    def identity(self) -> str:
+        """What distinguishes it from other frozen parts, in words."""
+        return f"digest {self.digest}" + (f", {self.features}" if self.features else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """The part as a JSON object; parts that are no features stay as they were."""
+        data = dataclasses.asdict(self)
+        if self.features is None:
+            data.pop("features")
+        return data
 
     @property
     def is_empty(self) -> bool:
@@ -43,6 +64,8 @@ class FrozenPart:
                 f"{self.trained:,} of {self.trained + self.frozen:,} parameters are trained{buffers}. The "
                 f"rest of the model (digest {self.digest}) is in no update: it is neither clipped nor noised."
             )
+        if self.features is not None:
+            texts.append(f"The model reads features of each record ({self.features}).")
         if self.file is not None:
             texts.append(f"The model starts with weights of a file (digest {self.file}).")
         return " ".join(texts) or None

@@ -120,12 +120,13 @@ def content(value: Tensor) -> bytes:
     return value.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
 
 
-def frozen_part(module: nn.Module, file: str | None = None) -> FrozenPart:
+def frozen_part(module: nn.Module, file: str | None = None, features: str | None = None) -> FrozenPart:
     """The frozen part of a model.
 
     Args:
         module: The model.
         file: The digest of the file with its weights.
+        features: As `FrozenPart` has them.
     """
     frozen = frozen_tensors(module)
     digest = hashlib.blake2b(digest_size=16)
@@ -134,7 +135,7 @@ def frozen_part(module: nn.Module, file: str | None = None) -> FrozenPart:
     trained = trained_size(module)
     every = sum(parameter.numel() for parameter in module.parameters())
     buffers = sum(value.numel() for value in module.buffers())
-    return FrozenPart(digest.hexdigest(), every - trained, trained, file, buffers)
+    return FrozenPart(digest.hexdigest(), every - trained, trained, file, buffers, features)
 
 
 def whole_model(module: nn.Module, weights: Tensor) -> dict[str, Tensor]:

@@ -310,7 +310,7 @@ class Plan:
         if self.frozen is None:  # plans that train whole models stay as they were
             data.pop("frozen")
         else:
-            data["frozen"] = dataclasses.asdict(self.frozen)
+            data["frozen"] = self.frozen.to_json()
         return data
 
     @classmethod

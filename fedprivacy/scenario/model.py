@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from fedprivacy.data.images import Image
+from fedprivacy.data.images import ORIENTATIONS, SCALES, Image
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.base import Section
 
@@ -86,13 +86,40 @@ class PartlyTrained(Section):
         return (self.trainable, self.freeze, self.lora, self.weights) == (None, None, None, None)
 
 
-class Logistic(PartlyTrained):
+class ByName(PartlyTrained):
+    """A model of ours, on records or on features of them."""
+
+    features: Literal["scatternet"] | None = Field(
+        None,
+        description="What the model reads in place of square images: their wavelet scattering coefficients, "
+        'normalised image by image, such as "scatternet"; a frozen part of the model that no data chose.',
+    )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all weights are drawn and trained, on records as they are."""
+        return self.features is None and super().is_plain
+
+
+# Features by name -> their version and parameters, as plans state them.
+FEATURES = {
+    "scatternet": f"scatternet, version 1: Morlet wavelets of {SCALES} scales and {ORIENTATIONS} directions, "
+    "order 2, groups of 3 channels normalised",
+}
+
+
+def features_of(model: PartlyTrained) -> str | None:
+    """The features that a model reads, with version and parameters; None where it reads records."""
+    return FEATURES[model.features] if isinstance(model, ByName) and model.features else None
+
+
+class Logistic(ByName):
     """Logistic regression: one linear layer."""
 
     name: Literal["logistic"]
 
 
-class Mlp(PartlyTrained):
+class Mlp(ByName):
     """Linear layers with an activation between them."""
 
     name: Literal["mlp"]
@@ -112,7 +139,7 @@ def _odd(value: int) -> int:
     return value
 
 
-class Cnn(PartlyTrained):
+class Cnn(ByName):
     """A small convolutional network for square images, after LeNet (LeCun et al. 1998).
 
     For each entry of `channels` a convolution that keeps the image's size, the activation, and pooling that

@@ -16,10 +16,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from fedprivacy.models.by_name import formula
 from fedprivacy.models.partial_training import split_frozen
 
 _LARGEST = 2**30  # bytes of the features of all records
-_TIMES = 4  # and more where they are at most so many times the records
+_TIMES = 6  # and more where they are at most so many times the records; scattering makes five
 _TRIAL = 4  # records
 
 
@@ -127,8 +128,9 @@ class Features:
         """
         for rows in records:
             for row in rows[~self._known[rows]].tolist():
-                self._values[row] = self._feature(row)
-                self._known[row] = True
+                if not self._known[row]:  # another process may have been faster
+                    self._values[row] = self._feature(row)
+                    self._known[row] = True
         return self._values
 
     def _feature(self, row: int) -> Tensor:
@@ -137,3 +139,49 @@ class Features:
                 return _feature(self._encoder, self._x[row])
         except Exception:  # a record without features has no gradient: it counts as zero, and alone
             return self._x.new_full(self.shape, torch.nan)
+
+
+_MOST_SHARED = 2  # training records and test records
+_shared: list[tuple[str, Tensor, Features]] = []
+
+
+def features_of(encoder: nn.Module, x: Tensor) -> Features:
+    """The features of all records, those by a formula shared by all that runs here on these records.
+
+    The runs of a comparison compute each once, also in processes that are forked after the first call.
+
+    Args:
+        encoder: The frozen part in front of the model, where the records are.
+        x: All records, float32, shape (records, *features), which nobody changes.
+    """
+    name = formula(encoder)
+    if name is None or x.device.type != "cpu":
+        return Features(encoder, x)
+    for known, records, features in _shared:
+        # Records are kept, so that no others can be in their place.
+        if known == name and records.shape == x.shape and records.data_ptr() == x.data_ptr():
+            return features
+    features = Features(encoder, x)
+    _shared.append((name, x, features))
+    del _shared[:-_MOST_SHARED]
+    return features
+
+
+def encode_all(encoder: nn.Module, x: Tensor) -> Tensor:
+    """The features of all of some records, shared as `features_of` shares them."""
+    if formula(encoder) is None:
+        return encode(encoder, x)
+    return features_of(encoder, x).of([np.arange(len(x))])
+
+
+def share_features(module: nn.Module, *records: NDArray[np.float32]) -> None:
+    """Gives processes that are forked later a place for the features of records that they share.
+
+    Args:
+        module: The model.
+        records: Training and test records, shape (records, *features) each.
+    """
+    for x in records:
+        encoder, _ = split(module, x.shape[1:], len(x))
+        if encoder is not None and formula(encoder) is not None:
+            features_of(encoder, torch.from_numpy(x))

@@ -30,7 +30,7 @@ from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.data import FileData, Synthetic
-from fedprivacy.scenario.model import Cnn, Mlp
+from fedprivacy.scenario.model import ByName, Cnn, Mlp, Model
 from fedprivacy.verification.differences import placed, refusal, refuse_difference, refuse_length
 from fedprivacy.verification.parts import check_status, of_scenario, plain, refuse_parts
 from fedprivacy.verification.run import check_plan
@@ -93,7 +93,9 @@ def _variants(scenario: AttackScenario, plans: Sequence[Mapping[str, Any]]) -> l
     on_any = {name: attack.without_data() for name, attack in scenario.trial_attacks.items()}
     attacks = {**scenario.attacks, **on_any}
     # Nor are they images, which a CNN needs; of a plan only the model's size matters, which the record has.
-    model = Mlp(name="mlp") if isinstance(scenario.model, Cnn) else scenario.model
+    model: Model = Mlp(name="mlp") if isinstance(scenario.model, Cnn) else scenario.model
+    if isinstance(model, ByName):
+        model = model.model_copy(update={"features": None})
     update = {"data": others, "model": model, "arms": arms, "evaluation": plain, "attacks": attacks}
     same = scenario.model_copy(update=update)
     read = {"data": data, "model": scenario.model, "evaluation": scenario.evaluation}

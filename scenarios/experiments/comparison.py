@@ -29,6 +29,7 @@ from fedprivacy.scenario import Code, Scenario
 from fedprivacy.scenario.cells import Corner
 from fedprivacy.scenario.variations import Variation
 from fedprivacy.training.early_stopping import has_ended
+from fedprivacy.training.features import share_features
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 from fedprivacy.training.trainers import trainer_of
 from fedprivacy.verification import cells as records
@@ -118,6 +119,7 @@ def compare(
     people = population(scenario.data)
     model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
     cells = cells_of(scenario, model)
+    share_features(model.build(0), people.dataset.x, people.dataset.x_test)
     for cell in cells:
         if cell.plan.delta is not None:
             cell.plan.spent()  # forked workers inherit the account, and need no accountant of their own

@@ -66,6 +66,15 @@ RECONSTRUCTION_RULES: tuple[Entry[AttackValues], ...] = (
     ),
     Rule(
         "method",
+        lambda v: v["method"] in ("imprint", "analytic") and v.around["model.features"] is not None,
+        lambda v: (
+            f"reads records in the first layer's gradient, and with model.features = "
+            f'"{v.around["model.features"]}" that layer reads features'
+        ),
+        'Remove model.features, or set method = "inverting".',
+    ),
+    Rule(
+        "method",
         _by("imprint", _takes_no_imprint),
         lambda v: (
             f"needs a first layer of bins = {v['bins']} outputs with a ReLU. With this [model] the server "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fedprivacy.data.images import square_image
+from fedprivacy.data.images import SMALLEST, Image, scattered, square_image
 from fedprivacy.io.rule_table import Entry, First, Rule, exceeds
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.derived_values import Values
@@ -22,10 +22,45 @@ def _has_no_images(v: Values) -> bool:
     return v.features is not None and (synthetic or square_image(v.features) is None)
 
 
+def _records(v: Values) -> Image | None:
+    """The images that records are; None where they are none, or unknown."""
+    return None if v.features is None else square_image(v.features)
+
+
+def _image(v: Values) -> Image | None:
+    """The images that the layers of a model read: records, or features of them."""
+    image = _records(v)
+    return image and scattered(image) if v["model.features"] else image
+
+
 def _side(v: Values) -> int | None:
-    """The width of an image in pixels, which is its height too; None where records are no images."""
-    image = None if v.features is None else square_image(v.features)
+    """The width of such an image, which is its height too; None where records are no images."""
+    image = _image(v)
     return image[1] if image else None
+
+
+def _is_too_small(v: Values) -> bool:
+    image = _records(v)
+    return v["model.features"] is not None and image is not None and image[1] < SMALLEST
+
+
+FEATURES_FIT_IMAGES = First(
+    Rule[Values](
+        "model.features",
+        lambda v: v["model.features"] is not None and _has_no_images(v),
+        lambda v: f"needs square images, and the records of data set {literal(v['data.name'])} are none",
+        'Remove it, or set data.name = "digits".',
+    ),
+    Rule[Values](
+        "model.features",
+        _is_too_small,
+        lambda v: (
+            f"needs images of {SMALLEST} x {SMALLEST} pixels or more, and these have a side of "
+            f"{(_records(v) or (0, 0))[1]}"
+        ),
+        "Remove it, or take larger images.",
+    ),
+)
 
 
 def _halved_to_nothing(v: Values) -> bool:
@@ -36,7 +71,7 @@ def _halved_to_nothing(v: Values) -> bool:
 CNN_FITS_IMAGES = First(
     Rule[Values](
         "model.name",
-        lambda v: v["model.name"] == "cnn" and _has_no_images(v),
+        lambda v: v["model.name"] == "cnn" and _has_no_images(v) and v["model.features"] is None,
         lambda v: f"needs square images, and the records of data set {literal(v['data.name'])} are none",
         'Use name = "logistic" or name = "mlp", or data.name = "digits".',
     ),
@@ -52,8 +87,10 @@ CNN_FITS_IMAGES = First(
 def _size(v: Values) -> tuple[int, int]:
     """The parameters of a model by name, and its convolutions' output size for a record; 0 where unknown."""
     classes, inputs, hidden = v.classes or 1, v.width or 1, v["model.hidden"] or ()
+    image = _image(v)
+    if v["model.features"] and image:
+        inputs = image[0] * image[1] ** 2
     if v["model.name"] == "cnn":
-        image = None if v.features is None else square_image(v.features)
         channels, kernel_size = v["model.channels"], v["model.kernel_size"]
         known = image is not None and channels and kernel_size and not any(CNN_FITS_IMAGES.findings(v))
         return cnn_size(channels, kernel_size, hidden, image, classes) if image and known else (0, 0)
@@ -97,6 +134,7 @@ def _noise_of_past_rounds(v: Values) -> int:
 
 
 MODEL_RULES: tuple[Entry[Values], ...] = (
+    FEATURES_FIT_IMAGES,
     CNN_FITS_IMAGES,
     First(
         _too_many_parameters("model.channels", ("cnn",)),

@@ -5,9 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from fedprivacy.data.images import square_image
+from fedprivacy.data.images import scattered, square_image
 from fedprivacy.errors import InputError
-from fedprivacy.models.by_name import build, evaluate, flat_weights, unflatten
+from fedprivacy.models.by_name import build, evaluate, flat_weights, formula, unflatten
+from fedprivacy.models.scattering import Scattering
 from fedprivacy.scenario import Cnn, Logistic, Mlp
 from fedprivacy.scenario.model import cnn_size, dense_parameters
 
@@ -132,3 +133,56 @@ def test_a_cnn_refuses_what_is_no_image_and_images_that_are_too_small() -> None:
         build(Cnn(name="cnn"), (3, 32, 32), 10, seed=1)
     with pytest.raises(InputError, match=r"images of 3 x 3 pixels .* At most 1 entries"):
         build(Cnn(name="cnn"), (9,), 10, seed=1)
+
+
+SCATTERED = {
+    "logistic": Logistic(name="logistic", features="scatternet"),
+    "mlp": Mlp(name="mlp", hidden=(5,), features="scatternet"),
+    "cnn": Cnn(name="cnn", channels=(3,), hidden=(), features="scatternet"),
+}
+
+
+@pytest.mark.parametrize("shape", [(64,), (9, 9), (12, 12, 3)])
+@pytest.mark.parametrize("name", SCATTERED)
+def test_a_model_on_scattering_coefficients_has_the_size_of_its_shape(
+    name: str, shape: tuple[int, ...]
+) -> None:
+    options, image = SCATTERED[name], square_image(shape)
+    assert image is not None
+    module, features = build(options, shape, 4, seed=1), scattered(image)
+    assert module(torch.rand(2, *shape)).shape == (2, 4)
+    width = features[0] * features[1] ** 2
+    sizes = {
+        "logistic": dense_parameters((width, 4)),
+        "mlp": dense_parameters((width, 5, 4)),
+        "cnn": cnn_size((3,), 3, (), features, 4)[0],
+    }
+    assert len(flat_weights(module)) == sizes[name]
+
+
+def test_scattering_coefficients_of_an_image_are_normalised_by_themselves() -> None:
+    """In groups of three channels, without a mean."""
+    module = build(SCATTERED["logistic"], (8, 8), 2, seed=1)[:3]
+    images = torch.rand(3, 8, 8)
+    features = module(images)
+    groups = features.unflatten(1, (27, 3)).flatten(2)
+    torch.testing.assert_close(groups.mean(2), torch.zeros(3, 27), atol=1e-4, rtol=0)
+    torch.testing.assert_close(module(images[1:2]), features[1:2])
+    raw = Scattering(8)(images[:, None])
+    torch.testing.assert_close(features, nn.functional.group_norm(raw, 27))
+
+
+@pytest.mark.parametrize("shape", [(7, 7), (49,), (20,), (8, 9), (8, 8, 2)])
+def test_records_that_are_no_images_have_no_scattering_coefficients(shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match=r'model\.features = "scatternet": needs square images'):
+        build(SCATTERED["mlp"], shape, 2, seed=1)
+
+
+def test_an_encoder_is_a_formula_only_where_it_has_no_weights_and_no_code() -> None:
+    model = build(SCATTERED["logistic"], (8, 8), 2, seed=1)
+    assert formula(model[:4]) == formula(build(SCATTERED["logistic"], (8, 8), 3, seed=2)[:4])
+    assert formula(model[:4]) != formula(build(SCATTERED["logistic"], (64,), 2, seed=1)[:3])
+    assert formula(model[:4]) != formula(build(SCATTERED["logistic"], (9, 9), 2, seed=1)[:4])
+    assert formula(model) is None
+    assert formula(nn.Sequential(nn.Flatten(), nn.ReLU())) is None
+    assert formula(nn.Sequential(nn.GroupNorm(1, 2))) is None

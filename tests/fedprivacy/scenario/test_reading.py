@@ -247,6 +247,35 @@ ONE_MISTAKE = {
             "halved so often. At most 3 entries."
         ],
     ),
+    "scattering without images": (
+        'name = "digits"\n[model]\nname = "mlp"',
+        'name = "synthetic"\nrecords = 1000\n[model]\nfeatures = "scatternet"\nname = "cnn"',
+        [
+            'my.toml:7: model.features = "scatternet": needs square images, and the records of data set '
+            '"synthetic" are none. Remove it, or set data.name = "digits".'
+        ],
+    ),
+    "unknown features": (
+        'name = "mlp"',
+        'name = "mlp"\nfeatures = "scatnet"',
+        ['my.toml:7: model.features = "scatnet": unknown features. Did you mean "scatternet"?'],
+    ),
+    "too many convolutions of scattering coefficients": (
+        'name = "mlp"',
+        'name = "cnn"\nfeatures = "scatternet"\nchannels = [1, 1]',
+        [
+            "my.toml:8: model.channels = [1, 1]: nothing is left of images of 2 x 2 pixels that are halved so "
+            "often. At most 1 entries."
+        ],
+    ),
+    "huge layers on scattering coefficients": (
+        'name = "mlp"\nhidden = [20, 10]',
+        'name = "mlp"\nfeatures = "scatternet"\nhidden = [1_000_000, 900]',
+        [
+            "my.toml:8: model.hidden = [1000000, 900]: makes more than 1,000,000,000 parameters. Take smaller "
+            "layers."
+        ],
+    ),
     "even kernels": (
         'name = "mlp"',
         'name = "cnn"\nkernel_size = 4',

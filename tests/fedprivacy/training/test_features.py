@@ -11,7 +11,19 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fedprivacy.training.features import Features, encode, split
+from fedprivacy.io.processes import CAN_FORK, pool
+from fedprivacy.models.by_name import build
+from fedprivacy.scenario import Logistic
+from fedprivacy.training.features import (
+    Features,
+    encode,
+    encode_all,
+    features_of,
+    share_features,
+    split,
+)
+
+IMAGES = np.random.default_rng(0).random((4, 8, 8), np.float32)
 
 
 class Counted(nn.Linear):
@@ -164,9 +176,55 @@ def test_a_chain_within_a_chain_keeps_its_hook() -> None:
 
 
 def test_features_that_would_fill_the_memory_are_not_made() -> None:
-    """More than 1 GiB, unless they are at most four times the records."""
+    """More than 1 GiB, unless they are at most six times the records."""
     module = frozen()
     assert split(module, (5,), 2**40)[0] is not None
-    wide = nn.Sequential(nn.Linear(5, 21).requires_grad_(False), nn.Linear(21, 2))
-    assert split(wide, (5,), 2**30 // 84)[0] is not None
-    assert split(wide, (5,), 2**30 // 84 + 1) == (None, wide)
+    wide = nn.Sequential(nn.Linear(5, 31).requires_grad_(False), nn.Linear(31, 2))
+    assert split(wide, (5,), 2**30 // 124)[0] is not None
+    assert split(wide, (5,), 2**30 // 124 + 1) == (None, wide)
+
+
+def scattering(seed: int = 0) -> nn.Module:
+    return build(Logistic(name="logistic", features="scatternet"), (8, 8), 2, seed=seed)
+
+
+def test_scattering_coefficients_of_a_record_are_bit_for_bit_its_own() -> None:
+    """Whatever records it is encoded with, in which place, and in how many calls."""
+    encoder, _ = split(scattering(), (8, 8), 5)
+    assert encoder is not None
+    x = torch.rand(5, 8, 8)
+    alone = encode(encoder, x[3:4])
+    assert torch.equal(encode(encoder, x)[3:4], alone)
+    assert torch.equal(encode(encoder, torch.cat([1e3 * x, x[3:4]]))[5:], alone)
+    assert torch.equal(features_of(encoder, x).of([np.array([3, 0])])[3:4], alone)
+    assert torch.equal(encode_all(encoder, x)[3:4], alone)
+
+
+def test_features_by_a_formula_are_computed_once_for_all_on_the_same_records() -> None:
+    x = torch.rand(4, 8, 8)
+    first, other = (split(scattering(seed), (8, 8), 4)[0] for seed in (0, 1))
+    assert first is not None
+    assert other is not None
+    features = features_of(first, x)
+    assert features_of(other, torch.from_numpy(x.numpy())) is features
+    assert features_of(first, x.clone()) is not features
+    assert features_of(first, x[:3]) is not features
+    with_weights = nn.Sequential(nn.Linear(8, 2).requires_grad_(False))
+    assert features_of(with_weights, x) is not features_of(with_weights, x)
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="needs forked processes")
+def test_forked_processes_compute_features_for_each_other() -> None:
+    share_features(scattering(), IMAGES, IMAGES[:2].copy())
+    with pool(1) as running:
+        running.submit(_encode_images).result()
+    encoder, _ = split(scattering(), (8, 8), 4)
+    assert encoder is not None
+    known = features_of(encoder, torch.from_numpy(IMAGES)).of([])
+    assert torch.equal(known, encode(encoder, torch.from_numpy(IMAGES)))
+
+
+def _encode_images() -> None:
+    encoder, _ = split(scattering(), (8, 8), 4)
+    assert encoder is not None
+    features_of(encoder, torch.from_numpy(IMAGES)).of([np.arange(4)])
