@@ -80,14 +80,14 @@ def _of_rounds(scenario: Scenario, plan: Plan, named: str) -> Scenario:
     return Scenario.from_tables({**tables, "privacy": privacy, "server": server}, named)
 
 
-def _alike(one: Plan, other: Plan) -> bool:
+def _alike(plan: Plan, expected: Plan) -> bool:
     """Whether two plans have the same mechanism, with noise that is equal up to calibration."""
-    if type(one.mechanism) is not type(other.mechanism):
+    if type(plan.mechanism) is not type(expected.mechanism):
         return False
-    noise, expected = one.noise_multiplier, other.noise_multiplier
-    if noise is None or expected is None:
-        return one.mechanism == other.mechanism
-    return math.isclose(noise, expected, rel_tol=NOISE_TOLERANCE)
+    noise, whole = plan.noise_multiplier, expected.noise_multiplier
+    if noise is None or whole is None:
+        return plan.mechanism == expected.mechanism
+    return math.isclose(noise, whole, rel_tol=NOISE_TOLERANCE)
 
 
 def _plan_of(scenario: Scenario, allow_code: bool) -> Plan:

@@ -14,7 +14,7 @@ EXPECTED = "as expected"
 
 
 def show_reproductions(document: Mapping[str, Any], verbose: bool = False) -> None:
-    """Prints a table of all rows, then each claim that was not met with its source and its setting's epsilon.
+    """Prints a table of all rows, then each claim that was not met, with its source.
 
     Args:
         document: All rows.

@@ -144,7 +144,7 @@ def run(
         return
     kind.check(requested, options)
     if stop_at_epsilon is not None:
-        requested = _shortened(requested, stop_at_epsilon, allow_code)
+        requested = _shortened(requested, stop_at_epsilon, allow_code, set_ or [])
     if limits:
         check_limits(requested, where.name)
     if remote:
@@ -176,7 +176,7 @@ def run(
     print_result(document, json_, partial(show_result, verbose=verbose), operator)
 
 
-def _shortened(scenario: AnyScenario, epsilon: float, allow_code: bool) -> AnyScenario:
+def _shortened(scenario: AnyScenario, epsilon: float, allow_code: bool, overrides: list[str]) -> AnyScenario:
     """The scenario with the rounds that an epsilon pays for, and texts that name the change."""
     from fedprivacy.io.waiting import waiting
     from scenarios.budgets.stop_at_epsilon import shortened
@@ -186,4 +186,6 @@ def _shortened(scenario: AnyScenario, epsilon: float, allow_code: bool) -> AnySc
         fewer = shortened(scenario, epsilon, allow_code=allow_code)
     if fewer is scenario:
         return scenario
-    return with_keys_noted(fewer, ["server.rounds", "privacy.epsilon"], "run")
+    noted = ("server.rounds", "privacy.epsilon")  # what `--set` changed is in the texts already
+    keys = [key for key in noted if not any(text.partition("=")[0].strip() == key for text in overrides)]
+    return with_keys_noted(fewer, keys, "run")
