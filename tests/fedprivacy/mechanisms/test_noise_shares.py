@@ -459,7 +459,7 @@ def test_bits_of_a_message_count_the_padding() -> None:
 
 
 @pytest.mark.exhaustive(beyond=1)
-@pytest.mark.parametrize(("rounds", "least"), [(200, 0.0), (1000, 0.5)])
+@pytest.mark.parametrize(("rounds", "least"), [(400, 0.0), (1000, 0.5)])
 def test_an_audit_of_whole_messages_proves_less_than_the_claim(rounds: int, least: float) -> None:
     """The sum of a canary's messages and others', projected on the canary, over many rounds a world.
 

@@ -148,7 +148,7 @@ def test_a_saved_scenario_has_every_key_that_applies(document: dict[str, Any]) -
     left_out |= {"bands", "clipping_quantile", "clipping_learning_rate", "clipping_count_noise"}
     left_out |= {"encoding", "encoding_share", "encoding_levels", "degrees"}
     left_out |= {key for keys in OPTIONAL_KEYS_OF.values() for key in keys}
-    left_out |= {"trainable", "freeze", "lora", "weights"}
+    left_out |= {"trainable", "freeze", "lora", "weights", "features"}
     for choice in KEYS_OF:
         left_out |= foreign_keys(choice, scenario.tables()["data"][choice])
     for section, kinds in KINDS.items():
