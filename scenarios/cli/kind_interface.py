@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from fedprivacy.account.charge import Charge
 from fedprivacy.errors import InputError
 from scenarios.engines.launch import Engine
 
@@ -60,6 +61,7 @@ class RunOptions:
         pinned: Whether every node of a federation holds this plan itself (`--pinned`).
         allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that reproduces it, for the record.
+        charge: The account that is charged before the work begins (`--account`).
     """
 
     out: Path
@@ -67,6 +69,7 @@ class RunOptions:
     pinned: bool
     allow_code: bool
     command: str
+    charge: Charge | None = None
 
 
 class RunKind(Kind, ABC):
@@ -134,5 +137,6 @@ class ComparisonKind(Kind, ABC):
         allow_code: bool,
         command: str,
         on_run: OnRun,
+        charge: Charge | None = None,
     ) -> Document:
         """Compares in a new directory under `out`, or resumes, and returns the result document."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from fedprivacy.account.charge import Charge
 from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
@@ -68,6 +69,7 @@ class TrainingKind(RunKind, ComparisonKind):
             command=options.command,
             on_round=on_event,
             engine=options.engine,
+            charge=options.charge,
         )
 
     def resume(self, path: Path, scenario: Scenario, options: RunOptions) -> Document:
@@ -76,7 +78,11 @@ class TrainingKind(RunKind, ComparisonKind):
 
         with self.progress(scenario) as on_round:
             return runner.resume(
-                path, allow_code=options.allow_code, on_round=on_round, engine=options.engine
+                path,
+                allow_code=options.allow_code,
+                on_round=on_round,
+                engine=options.engine,
+                charge=options.charge,
             )
 
     def seeds(self, scenario: Scenario) -> int:
@@ -97,6 +103,7 @@ class TrainingKind(RunKind, ComparisonKind):
         allow_code: bool,
         command: str,
         on_run: OnRun,
+        charge: Charge | None = None,
     ) -> Document:
         """Compares trust models over units, epsilons and seeds."""
         permit(scenario.model, allow_code)
@@ -110,6 +117,7 @@ class TrainingKind(RunKind, ComparisonKind):
             allow_code=allow_code,
             command=command,
             on_run=on_run,
+            charge=charge,
         )
 
 
@@ -133,7 +141,9 @@ class StatisticsKind(RunKind, ComparisonKind):
         """Answers every query, and writes record and report."""
         from scenarios.experiments import statistics_run
 
-        return statistics_run.ask(scenario, options.out, command=options.command, on_query=on_event)
+        return statistics_run.ask(
+            scenario, options.out, command=options.command, on_query=on_event, charge=options.charge
+        )
 
     def seeds(self, scenario: Statistics) -> int:
         """Returns `compare.repeats`."""
@@ -153,8 +163,14 @@ class StatisticsKind(RunKind, ComparisonKind):
         allow_code: bool,
         command: str,
         on_run: OnRun,
+        charge: Charge | None = None,
     ) -> Document:
         """Compares trust models over epsilons, clients and mechanisms."""
+        if charge is not None:
+            raise InputError(
+                "--account: a comparison of statistics states errors, for which it uses true values, and no "
+                "event covers them. Enter a run instead."
+            )
         from scenarios.experiments.statistics_comparison import compare
 
         return compare(scenario, out, workers=workers, resume=resume, command=command, on_run=on_run)
@@ -167,9 +183,14 @@ class EstimatesKind(RunKind):
     results = "private estimates"
 
     def check(self, scenario: ErmScenario, options: RunOptions) -> None:
-        """Refuses `--pinned`."""
+        """Refuses `--pinned` and `--account`."""
         if options.pinned:
             raise InputError("--pinned: nodes cannot pin a study of private estimates. Leave it out.")
+        if options.charge is not None:
+            raise InputError(
+                "--account: a study of private estimates compares them with estimates without noise, which "
+                "no event covers. Leave it out."
+            )
 
     def progress(self, scenario: ErmScenario) -> AbstractContextManager[OnEvent]:
         """Shows cells."""
