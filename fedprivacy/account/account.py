@@ -159,7 +159,10 @@ class Account:
                     "that were fixed together allows, and nothing can follow it"
                 )
             if math.isinf(cost):
-                return "no Renyi accounting is known for what it releases, so that nothing may come before it"
+                return (
+                    f"no bound of order {filter_.order:g} is known for what it releases, so that nothing may "
+                    "come before it"
+                )
             return (
                 f"it would exceed {limit}: at order {filter_.order:g} it costs {cost:.4g}, and "
                 f"{self.remaining(observer):.4g} of {filter_.budget:.4g} remain"

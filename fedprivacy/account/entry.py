@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -169,8 +170,8 @@ class PlannedWork:
             cost: float | None = filter_.cost([from_json(event) for event in events], policy.adjacency)
         except UnsupportedEvent:
             cost = None
-        if cost == float("inf"):
-            raise InputError(f"{self.name}: adds no noise, so it has no guarantee. Add noise.")
+        if cost == math.inf:  # without noise, or with too little for this order
+            cost = None
         return {"events": events, "cost": cost, "assumptions": assumptions}
 
 

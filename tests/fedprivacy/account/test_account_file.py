@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import random
@@ -169,3 +170,23 @@ def test_a_process_that_is_killed_at_any_time_loses_nothing_that_it_confirmed(
     assert len(known) > 3
     assert set(known) <= set(digests)
     assert len(digests) <= len(known) + KILLS + 1
+
+
+def test_what_is_not_on_disk_has_not_entered(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(path, number=0)
+    before = path.read_bytes()
+
+    def failing(handle: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(RunError, match="Nothing was entered"):
+        add(path, number=1)
+    assert path.read_bytes() == before
+
+
+def test_a_line_is_synchronised_before_it_counts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: sizes.append(os.fstat(handle).st_size))
+    add(path, number=0)
+    assert sizes[-1] == path.stat().st_size
