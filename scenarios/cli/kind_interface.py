@@ -12,11 +12,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from fedprivacy.account.charge import Charge
 from fedprivacy.errors import InputError
 from scenarios.engines.launch import Engine
+
+if TYPE_CHECKING:
+    from fedprivacy.account.charge import Charge
 
 Document = dict[str, Any]
 OnEvent = Callable[[dict[str, Any]], None]

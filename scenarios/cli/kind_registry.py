@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fedprivacy.account.charge import Charge
 from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
@@ -22,6 +22,9 @@ from scenarios.authoring.catalogue import find
 from scenarios.cli.changed_texts import with_changes_noted
 from scenarios.cli.kind_interface import ComparisonKind, Document, Kind, OnEvent, OnRun, RunKind, RunOptions
 from scenarios.engines.launch import REMOTE, only_embedded
+
+if TYPE_CHECKING:
+    from fedprivacy.account.charge import Charge
 
 
 def scenario_for(command: str, source: str, overrides: list[str] | None, seed: int | None) -> AnyScenario:
