@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedprivacy.account.account import Receipt, check_receipt, enter
+from fedprivacy.account.entering import Receipt, check_receipt, enter
 from fedprivacy.account.entry import PlannedWork
 
 Works = Callable[[], Sequence[PlannedWork]]
@@ -28,11 +28,11 @@ class Charge:
     same_population: bool = False
 
     def enter(self, works: Sequence[PlannedWork]) -> Receipt:
-        """Charges plans whose work begins now; see `account.enter`."""
+        """Charges plans whose work begins now; see `entering.enter`."""
         return enter(self.path, works, command=self.command, same_population=self.same_population)
 
     def check(self, receipt: Receipt, works: Sequence[PlannedWork]) -> None:
-        """Checks that resumed work is charged in this account; see `account.check_receipt`."""
+        """Checks that resumed work is charged in this account; see `entering.check_receipt`."""
         check_receipt(self.path, receipt, works)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from fedprivacy.account.account import Receipt
 from fedprivacy.account.charge import Charge, Works
+from fedprivacy.account.entering import Receipt
 from fedprivacy.errors import InputError
 from fedprivacy.io import bounded_json
 from fedprivacy.io.validation import Fields, check

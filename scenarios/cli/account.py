@@ -52,7 +52,7 @@ def new(
     ] = None,
 ) -> None:
     """Create an account, whose policy is fixed from then on."""
-    from fedprivacy.account.account import create
+    from fedprivacy.account.entering import create
     from fedprivacy.account.policy import Policy
     from fedprivacy.io.escape import on_one_line
 
@@ -75,7 +75,7 @@ def enter(
     They cost no more than one run of all of them. Each is then run with --account and the printed seed.
     --seed N gives seeds N, N+1, ...
     """
-    from fedprivacy.account.account import enter as enter_plans
+    from fedprivacy.account.entering import enter as enter_plans
 
     requested, works = _works(scenarios, set_, seed, allow_code)
     enter_plans(file, works, command="account enter", started=False, same_population=same_population)
@@ -143,7 +143,9 @@ def _statement(file: Path) -> dict[str, Any]:
     from fedprivacy.account.account import Account
     from fedprivacy.account.statement import statement
 
-    return statement(Account.read(file))
+    account = Account.read(file)
+    account.check_costs()
+    return statement(account)
 
 
 def _works(

@@ -11,8 +11,9 @@ import pytest
 from dp_accounting import dp_event as dp
 
 from fedprivacy.account import account_file
-from fedprivacy.account.account import Account, check_receipt, create, enter
+from fedprivacy.account.account import Account
 from fedprivacy.account.assumptions import AccountAssumption
+from fedprivacy.account.entering import check_receipt, create, enter
 from fedprivacy.account.entry import PlannedWork, PopulationIds
 from fedprivacy.account.policy import Policy
 from fedprivacy.account.statement import statement, would_fit
@@ -294,3 +295,13 @@ def test_of_plans_that_enter_at_once_only_those_that_fit_together_enter(path: Pa
     assert 0 < outcomes.count("entered") < 6
     assert outcomes.count("entered") == len(account.entries)
     assert account.spent("outsider") <= account.policy.filters["outsider"].budget
+
+
+def test_a_cost_that_does_not_follow_from_its_events_is_refused(path: Path) -> None:
+    put(path, work(9.0))
+    account = Account.read(path)
+    account.check_costs()
+    (part,) = [part for _, _, part in account.parts]
+    part["claims"]["outsider"]["cost"] /= 2
+    with pytest.raises(InputError, match="states a cost of"):
+        account.check_costs()

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from fedprivacy.account.account import Account, create
+from fedprivacy.account.account import Account
 from fedprivacy.account.charge import Charge
+from fedprivacy.account.entering import create
 from fedprivacy.account.policy import Policy
 from fedprivacy.errors import InputError
 from scenarios import runner
