@@ -10,6 +10,7 @@ import resource
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,6 +80,7 @@ def test_a_torn_last_line_is_cut_wherever_it_broke(path: Path) -> None:
     path.write_bytes(whole + b"\0" * 300)  # as some file systems leave it after a power cut
     add(path, number=2)
     assert len(account_file.read(path).bodies) == 3
+    assert account_file.read(path).torn == 0
 
 
 def test_a_line_that_lacks_its_end_alone_counts(path: Path) -> None:
@@ -128,13 +130,17 @@ def test_a_full_disk_leaves_the_file_as_it_was(path: Path) -> None:
     assert len(account_file.read(path).bodies) == 3
 
 
-def _add_many(path: Path, name: int, count: int) -> None:
+def _add_many(path: Path, name: int, count: int, barrier: Any) -> None:
+    barrier.wait(30)
     for number in range(count):
-        add(path, name=name, number=number)
+        with account_file.opened(path) as file:
+            time.sleep(0.002)  # between reading and writing, where another process would read too
+            file.append({"name": name, "number": number})
 
 
 def test_processes_at_once_all_enter(path: Path) -> None:
-    processes = [FORK.Process(target=_add_many, args=(path, name, 8)) for name in range(4)]
+    barrier = FORK.Barrier(4)
+    processes = [FORK.Process(target=_add_many, args=(path, name, 8, barrier)) for name in range(4)]
     for process in processes:
         process.start()
     for process in processes:
