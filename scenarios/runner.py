@@ -11,6 +11,8 @@ from typing import Any
 from flwr.app import Context, RecordDict
 
 from clients.fleet import Fleet
+from fedprivacy.account.charge import Charge, charged
+from fedprivacy.account.entry import PlannedWork
 from fedprivacy.errors import FedPrivacyError, InputError, RunError
 from fedprivacy.guarantees.so_far import with_epsilon
 from fedprivacy.io.atomic import sweep_parts
@@ -19,11 +21,13 @@ from fedprivacy.plan.from_scenario import candidates_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import population
 from fedprivacy.records.ownership import begin_run, take_up_run
+from fedprivacy.records.receipt import check_charged, write_receipt
 from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import OnRound, RunRecord
 from fedprivacy.scenario import Code, Scenario
 from fedprivacy.training.cuda import DeviceLost
 from fedprivacy.verification.resume import check_plan, plan_to_resume
+from scenarios.budgets.planned_work import training_work
 from scenarios.engines.launch import EMBEDDED, Engine, Launched, launched
 from scenarios.jobs.outcome import on_resuming, print_charge
 from server.app import make_app as make_server_app
@@ -39,6 +43,7 @@ def run(
     on_round: OnRound | None = None,
     report: bool = True,
     engine: Engine = EMBEDDED,
+    charge: Charge | None = None,
 ) -> dict[str, Any]:
     """Runs a scenario from the start, in a new directory under `out`.
 
@@ -51,20 +56,24 @@ def run(
         on_round: Called with each round's event.
         report: Whether to write report.html.
         engine: Where the apps run; the numbers do not depend on it.
+        charge: The account that is charged before the first round.
 
     Returns:
         The document that is also in run.json.
 
     Raises:
-        InputError: before anything is written, if the scenario cannot run or `out` not be written.
+        InputError: before anything is written, if the scenario cannot run, its plan not enter the account
+            or `out` not be written.
         RunError: if the run fails; its directory then has the progress.
     """
     fleet = Fleet.of(scenario, population(scenario.data), plan, allow_code=allow_code)
     candidates = candidates_of(scenario, fleet.model) if report else None
     with (
         launched(engine, scenario, fleet, allow_code=allow_code) as apps,
+        charged(charge, lambda: [_work(scenario, fleet)]) as receipt,
         begin_run(out, scenario.label, scenario.to_toml()) as directory,
     ):
+        write_receipt(directory, receipt)
         record = RunRecord(
             scenario,
             fleet.plan,
@@ -89,6 +98,7 @@ def resume(
     on_round: OnRound | None = None,
     report: bool = True,
     engine: Engine = EMBEDDED,
+    charge: Charge | None = None,
 ) -> dict[str, Any]:
     """Resumes an interrupted run from its newest whole checkpoint, to the same result.
 
@@ -102,10 +112,12 @@ def resume(
         on_round: As of `run`.
         report: As of `run`.
         engine: As of `run`; it may differ from the engine that the run started on.
+        charge: The account in which the run is charged, to check that it is.
 
     Raises:
         InputError: if `path` holds no run, or the scenario, data, code or versions changed since it started,
-            or its record states another plan than its scenario, or another process works on it.
+            or its record states another plan than its scenario, or another process works on it, or the
+            account does not have it.
     """
     with take_up_run(path) as directory:
         earlier, stored = plan_to_resume(directory)
@@ -121,6 +133,7 @@ def resume(
                 f"{path}: {what} changed since the run began, so it cannot be resumed. Start a new run."
             )
         check_plan(directory, stored, fleet.plan)
+        check_charged(charge, path, lambda: [_work(scenario, fleet)])
         damaged: list[Path] = []
         checkpoint = directory.load_checkpoint(damaged.append)
         with launched(engine, scenario, fleet, allow_code=allow_code) as apps:
@@ -143,6 +156,10 @@ def resume(
             sweep_parts(path)
             sweep_parts(path / "checkpoint")
             return _train(apps, fleet, record, checkpoint, report)
+
+
+def _work(scenario: Scenario, fleet: Fleet) -> PlannedWork:
+    return training_work(scenario, fleet.plan, fleet.people, fleet.streams.run)
 
 
 def _write_report(document: dict[str, Any], path: Path, *, missing: bool = False) -> None:

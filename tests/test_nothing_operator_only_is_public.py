@@ -383,10 +383,12 @@ def test_each_way_out_goes_through_the_filter() -> None:
     plain = callers("scenarios/cli", "print_answer")  # no record of a run, or made of public values
     assert plain == {
         f"scenarios/cli/{name}.py"
-        for name in ("budget", "federation", "file_commands", "output", "reproduce", "stored_commands")
+        for name in (
+            *("account", "budget", "federation", "file_commands", "output", "reproduce", "stored_commands"),
+        )
     }
     assert callers("fedprivacy", "html") == {"fedprivacy/report/__init__.py"}
     filtered = {"fedprivacy/documents/kinds.py", "scenarios/api/results.py", "scenarios/cli/output.py"}
     filtered |= {f"scenarios/stored/{name}.py" for name in ("differences", "export", "listing")}
-    filtered |= {"scenarios/tracking/track.py"}
+    filtered |= {"scenarios/tracking/track.py", "scenarios/cli/account.py"}
     assert callers("fedprivacy", "public") | callers("scenarios", "public") == filtered

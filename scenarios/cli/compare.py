@@ -11,15 +11,18 @@ from fedprivacy.io import side_process
 from scenarios.cli import beside
 from scenarios.cli.options import (
     RUNS,
+    AccountFile,
     Again,
     AllowCode,
     Engine,
     OptionalSource,
     Out,
+    SamePopulation,
     Seed,
     Set,
     Track,
     Verbose,
+    charge_of,
 )
 from scenarios.cli.output import Json, Operator, check_operator, print_result, show_result
 
@@ -34,6 +37,8 @@ def compare(
     ] = None,
     out: Out = None,
     resume: Again = None,
+    account: AccountFile = None,
+    same_population: SamePopulation = False,
     track: Track = None,
     allow_code: AllowCode = False,
     verbose: Verbose = False,
@@ -59,6 +64,7 @@ def compare(
 
     only_embedded(engine, "`fedprivacy compare` runs")
     processes, first = check_workers(workers), None
+    charge = charge_of(account, same_population, "compare")
     check_start_or_resume(
         "compare", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out}
     )
@@ -91,6 +97,7 @@ def compare(
             allow_code=allow_code,
             command=reproducing_command(first),
             on_run=on_run,
+            charge=charge,
         )
         tracked.result(document)
     print_result(document, json_, partial(show_result, verbose=verbose), operator)

@@ -12,10 +12,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fedprivacy.errors import InputError
 from scenarios.engines.launch import Engine
+
+if TYPE_CHECKING:
+    from fedprivacy.account.charge import Charge
 
 Document = dict[str, Any]
 OnEvent = Callable[[dict[str, Any]], None]
@@ -60,6 +63,7 @@ class RunOptions:
         pinned: Whether every node of a federation holds this plan itself (`--pinned`).
         allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that reproduces it, for the record.
+        charge: The account that is charged before the work begins (`--account`).
     """
 
     out: Path
@@ -67,6 +71,7 @@ class RunOptions:
     pinned: bool
     allow_code: bool
     command: str
+    charge: Charge | None = None
 
 
 class RunKind(Kind, ABC):
@@ -134,5 +139,6 @@ class ComparisonKind(Kind, ABC):
         allow_code: bool,
         command: str,
         on_run: OnRun,
+        charge: Charge | None = None,
     ) -> Document:
         """Compares in a new directory under `out`, or resumes, and returns the result document."""

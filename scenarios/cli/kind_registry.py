@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
@@ -21,6 +22,9 @@ from scenarios.authoring.catalogue import find
 from scenarios.cli.changed_texts import with_changes_noted
 from scenarios.cli.kind_interface import ComparisonKind, Document, Kind, OnEvent, OnRun, RunKind, RunOptions
 from scenarios.engines.launch import REMOTE, only_embedded
+
+if TYPE_CHECKING:
+    from fedprivacy.account.charge import Charge
 
 
 def scenario_for(command: str, source: str, overrides: list[str] | None, seed: int | None) -> AnyScenario:
@@ -68,6 +72,7 @@ class TrainingKind(RunKind, ComparisonKind):
             command=options.command,
             on_round=on_event,
             engine=options.engine,
+            charge=options.charge,
         )
 
     def resume(self, path: Path, scenario: Scenario, options: RunOptions) -> Document:
@@ -76,7 +81,11 @@ class TrainingKind(RunKind, ComparisonKind):
 
         with self.progress(scenario) as on_round:
             return runner.resume(
-                path, allow_code=options.allow_code, on_round=on_round, engine=options.engine
+                path,
+                allow_code=options.allow_code,
+                on_round=on_round,
+                engine=options.engine,
+                charge=options.charge,
             )
 
     def seeds(self, scenario: Scenario) -> int:
@@ -97,6 +106,7 @@ class TrainingKind(RunKind, ComparisonKind):
         allow_code: bool,
         command: str,
         on_run: OnRun,
+        charge: Charge | None = None,
     ) -> Document:
         """Compares trust models over units, epsilons and seeds."""
         permit(scenario.model, allow_code)
@@ -110,6 +120,7 @@ class TrainingKind(RunKind, ComparisonKind):
             allow_code=allow_code,
             command=command,
             on_run=on_run,
+            charge=charge,
         )
 
 
@@ -133,7 +144,9 @@ class StatisticsKind(RunKind, ComparisonKind):
         """Answers every query, and writes record and report."""
         from scenarios.experiments import statistics_run
 
-        return statistics_run.ask(scenario, options.out, command=options.command, on_query=on_event)
+        return statistics_run.ask(
+            scenario, options.out, command=options.command, on_query=on_event, charge=options.charge
+        )
 
     def seeds(self, scenario: Statistics) -> int:
         """Returns `compare.repeats`."""
@@ -153,8 +166,14 @@ class StatisticsKind(RunKind, ComparisonKind):
         allow_code: bool,
         command: str,
         on_run: OnRun,
+        charge: Charge | None = None,
     ) -> Document:
         """Compares trust models over epsilons, clients and mechanisms."""
+        if charge is not None:
+            raise InputError(
+                "--account: a comparison of statistics states errors, for which it uses true values, and no "
+                "event covers them. Enter a run instead."
+            )
         from scenarios.experiments.statistics_comparison import compare
 
         return compare(scenario, out, workers=workers, resume=resume, command=command, on_run=on_run)
@@ -167,9 +186,14 @@ class EstimatesKind(RunKind):
     results = "private estimates"
 
     def check(self, scenario: ErmScenario, options: RunOptions) -> None:
-        """Refuses `--pinned`."""
+        """Refuses `--pinned` and `--account`."""
         if options.pinned:
             raise InputError("--pinned: nodes cannot pin a study of private estimates. Leave it out.")
+        if options.charge is not None:
+            raise InputError(
+                "--account: a study of private estimates compares them with estimates without noise, which "
+                "no event covers. Leave it out."
+            )
 
     def progress(self, scenario: ErmScenario) -> AbstractContextManager[OnEvent]:
         """Shows cells."""

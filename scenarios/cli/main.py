@@ -22,6 +22,7 @@ import typer
 from fedprivacy.errors import FedPrivacyError, InputError
 from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.terminal import guard_streams
+from scenarios.cli.account import app as account_app
 from scenarios.cli.attack_commands import audit, replay, risk
 from scenarios.cli.budget import app as budget_app
 from scenarios.cli.compare import compare
@@ -51,6 +52,7 @@ app = typer.Typer(
 for _command in COMMANDS:
     app.command(_command.__name__.partition("_")[0])(_command)
 app.add_typer(budget_app, name="budget")
+app.add_typer(account_app, name="account")
 app.add_typer(federation_app, name="federation")
 
 

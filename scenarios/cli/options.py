@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from fedprivacy.account.charge import Charge
 
 RUNS = Path("runs")
 
@@ -43,6 +46,24 @@ def run_path(text: str) -> Path:
     from scenarios.stored.run_names import run_directory
 
     return run_directory(text, RUNS)
+
+
+def charge_of(account: Path | None, same_population: bool, command: str) -> Charge | None:
+    """Returns the account that a command charges, once it is readable; None where it names none.
+
+    Raises:
+        InputError: it is no account, or `--same-population` was given without one.
+    """
+    from fedprivacy.account.account import Account
+    from fedprivacy.account.charge import Charge
+    from fedprivacy.errors import InputError
+
+    if account is None:
+        if same_population:
+            raise InputError("--same-population: is a statement to an account. Give --account FILE too.")
+        return None
+    Account.read(account)
+    return Charge(account, command, same_population)
 
 
 def _typed_scenario(ctx: typer.Context) -> str | None:
@@ -89,6 +110,21 @@ Track = Annotated[
     str | None,
     typer.Option(
         metavar="tensorboard|mlflow|wandb", help="Send public values to a tracker, which is an observer."
+    ),
+]
+AccountFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--account",
+        metavar="FILE",
+        help="Charge this account before the work begins (`fedprivacy account`).",
+    ),
+]
+SamePopulation = Annotated[
+    bool,
+    typer.Option(
+        "--same-population",
+        help="With an account: you state that the clients are those of its other entries.",
     ),
 ]
 AllowCode = Annotated[

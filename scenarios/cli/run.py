@@ -12,14 +12,17 @@ from fedprivacy.io import side_process
 from scenarios.cli import beside
 from scenarios.cli.options import (
     RUNS,
+    AccountFile,
     AllowCode,
     AnyEngine,
     OptionalSource,
     Out,
+    SamePopulation,
     Seed,
     Set,
     Track,
     Verbose,
+    charge_of,
     complete_run,
 )
 from scenarios.cli.output import Json, Operator, check_operator, print_result, show_result
@@ -87,6 +90,8 @@ def run(
             help="End before the first round that would cost an observer more; fixed before round 1.",
         ),
     ] = None,
+    account: AccountFile = None,
+    same_population: SamePopulation = False,
     track: Track = None,
     allow_code: AllowCode = False,
     verbose: Verbose = False,
@@ -126,7 +131,14 @@ def run(
             "--resume with --engine superlink: runs on a SuperLink federation cannot be resumed, because "
             "nodes keep their own state. Start a new run."
         )
-    options = RunOptions(out or RUNS, where, pinned, allow_code, reproducing_command(chosen))
+    charge = charge_of(account, same_population, "run")
+    if charge is not None and (remote or limits):
+        raise InputError(
+            "--account: does not cover --engine superlink, whose nodes count by themselves. Leave it out."
+            if remote
+            else "--account: does not cover --limits, which trains without noise too. Leave one of them out."
+        )
+    options = RunOptions(out or RUNS, where, pinned, allow_code, reproducing_command(chosen), charge)
     # The scenario is checked before torch is imported and before anything is written.
     if resume is not None:
         requested = run_to_resume(resume)

@@ -8,7 +8,19 @@ from typing import Annotated
 import typer
 
 from fedprivacy.io.waiting import waiting
-from scenarios.cli.options import RUNS, Again, AllowCode, OptionalSource, Out, Seed, Set, Verbose
+from scenarios.cli.options import (
+    RUNS,
+    AccountFile,
+    Again,
+    AllowCode,
+    OptionalSource,
+    Out,
+    SamePopulation,
+    Seed,
+    Set,
+    Verbose,
+    charge_of,
+)
 from scenarios.cli.output import Json, Operator, check_operator, print_result, show_result
 
 
@@ -21,6 +33,8 @@ def tune(
     ] = None,
     out: Out = None,
     resume: Again = None,
+    account: AccountFile = None,
+    same_population: SamePopulation = False,
     allow_code: AllowCode = False,
     verbose: Verbose = False,
     json_: Json = False,
@@ -47,6 +61,7 @@ def tune(
     from scenarios.jobs.manifest import manifest_in
 
     processes, first = check_workers(workers), seed_of(seed)
+    charge = charge_of(account, same_population, "tune")
     check_operator(operator, json_, "--json")
     check_start_or_resume("tune", scenario, resume, {"--set": set_, "--seed": seed is not None, "--out": out})
     if resume is not None:
@@ -74,5 +89,6 @@ def tune(
             allow_code=allow_code,
             command=reproducing_command(first),
             on_run=on_run,
+            charge=charge,
         )
     print_result(document, json_, partial(show_result, verbose=verbose), operator)

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.account.charge import Charge, charged
+from fedprivacy.account.entry import PlannedWork
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.errors import HeldError, InputError
@@ -22,6 +24,7 @@ from fedprivacy.plan.from_scenario import candidates_of, plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
+from fedprivacy.records.receipt import check_charged, write_receipt
 from fedprivacy.records.run_directory import RunDirectory, read_document
 from fedprivacy.records.run_record import broken_off, scenario_digest
 from fedprivacy.report import write as write_report
@@ -35,6 +38,7 @@ from fedprivacy.training.trainers import trainer_of
 from fedprivacy.verification import cells as records
 from fedprivacy.verification import run as run_record
 from fedprivacy.verification.cells import closing, places, results
+from scenarios.budgets.planned_work import training_work
 from scenarios.jobs.cell_store import CellTask
 from scenarios.jobs.outcome import JobOutcome
 from scenarios.jobs.stored_job import StoredJob, Work, open_job
@@ -96,6 +100,7 @@ def compare(
     allow_code: bool = False,
     command: str = "",
     on_run: OnRun | None = None,
+    charge: Charge | None = None,
 ) -> dict[str, Any]:
     """Runs every cell of a scenario's comparison and writes one document and one report.
 
@@ -107,6 +112,7 @@ def compare(
         allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that reproduces it, for the record.
         on_run: Called with the cell's label, runs done and runs in all, after each run.
+        charge: The account that is charged, for all cells together, before the first run.
 
     Returns:
         The document that is also in run.json.
@@ -134,10 +140,27 @@ def compare(
         data=run_streams(scenario, people, model.code).run,
         code=isinstance(scenario.model, Code),
     )
-    with open_job(work, out, resume=resume, command=command) as job:
+
+    def works() -> list[PlannedWork]:
+        return [_planned(run, cell.plan, model.code) for cell in cells for run in cell.scenarios.values()]
+
+    if resume is not None:
+        check_charged(charge, resume, works)
+    with (
+        charged(None if resume else charge, works) as receipt,
+        open_job(
+            work, out, resume=resume, command=command, prepare=lambda new: write_receipt(new, receipt)
+        ) as job,
+    ):
         if job.finished is not None:
             return job.finished
         return _work(job, scenario, cells, people, workers, allow_code, on_run)
+
+
+def _planned(scenario: Scenario, plan: Plan, code: str) -> PlannedWork:
+    """What the run of a cell releases at most."""
+    people = population(scenario.data)
+    return training_work(scenario, plan, people, run_streams(scenario, people, code).run)
 
 
 def _work(

@@ -10,18 +10,27 @@ from flwr.serverapp import Grid, ServerApp
 
 from clients.app import make_app
 from clients.statistics import StatisticsClients
+from fedprivacy.account.charge import Charge, charged
+from fedprivacy.account.entry import PlannedWork
 from fedprivacy.records.ownership import begin_run
+from fedprivacy.records.receipt import write_receipt
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.record import OnQuery, StatisticsRecord
+from scenarios.budgets.planned_work import statistics_work
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.jobs.outcome import print_charge
 from server.statistics import serve
 
 
 def ask(
-    scenario: Statistics, out: Path, *, command: str = "", on_query: OnQuery | None = None
+    scenario: Statistics,
+    out: Path,
+    *,
+    command: str = "",
+    on_query: OnQuery | None = None,
+    charge: Charge | None = None,
 ) -> dict[str, Any]:
     """Runs a statistics scenario in a new directory under `out`.
 
@@ -30,16 +39,26 @@ def ask(
         out: Where run directories go.
         command: The command that reproduces it, for the record.
         on_query: Called with each query's result.
+        charge: The account that is charged before the first query.
 
     Returns:
         The document that is also in run.json.
 
     Raises:
-        InputError: before anything is written, if the scenario cannot run or `out` not be written.
+        InputError: before anything is written, if the scenario cannot run, its plan not enter the account
+            or `out` not be written.
         RunError: if nobody answers a query; the directory then has the progress.
     """
     clients = StatisticsClients.of(scenario)
-    with begin_run(out, scenario.label, scenario.to_toml()) as directory:
+
+    def works() -> list[PlannedWork]:
+        return [statistics_work(scenario, clients.plan, clients.people, clients.streams.run)]
+
+    with (
+        charged(charge, works) as receipt,
+        begin_run(out, scenario.label, scenario.to_toml()) as directory,
+    ):
+        write_receipt(directory, receipt)
         try:
             release(scenario, clients, directory, command=command, on_query=on_query)
         finally:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.account.charge import Charge, charged
+from fedprivacy.account.entry import PlannedWork
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.documents.tune import Choice, TuneCandidate, TuneDocument
 from fedprivacy.errors import InputError, RunError
@@ -20,6 +22,7 @@ from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
 from fedprivacy.randomness.streams import Streams
+from fedprivacy.records.receipt import check_charged, write_receipt
 from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import scenario_digest
 from fedprivacy.report import write as write_report
@@ -32,6 +35,7 @@ from fedprivacy.tuning.ledgers import chosen_ledger, law_of, naive_ledger
 from fedprivacy.tuning.scores import by_clients as by_the_clients
 from fedprivacy.tuning.selection import PrivateSelection, best
 from fedprivacy.verification.tune import claims_of
+from scenarios.budgets.planned_work import tuning_work
 from scenarios.experiments.tuning_candidate import PublicSplit, by_clients, by_public, train
 from scenarios.jobs.cell_store import CellTask, digest_of
 from scenarios.jobs.outcome import JobOutcome
@@ -49,6 +53,7 @@ def tune(
     allow_code: bool = False,
     command: str = "",
     on_run: OnRun | None = None,
+    charge: Charge | None = None,
 ) -> dict[str, Any]:
     """Runs the candidates of a scenario, chooses one, and writes one document and one report.
 
@@ -60,6 +65,7 @@ def tune(
         allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that reproduces it, for the record.
         on_run: Called with a candidate's settings, runs done and runs in all, after each.
+        charge: The account that is charged before the first candidate.
 
     Returns:
         The document that is also in run.json.
@@ -96,7 +102,18 @@ def tune(
         data=streams.run,
         code=isinstance(scenario.model, Code),
     )
-    with open_job(work, out, resume=resume, command=command) as job:
+
+    def works() -> list[PlannedWork]:
+        return [tuning_work(scenario, plans, people, run_streams(scenario.plain, people, model.code).run)]
+
+    if resume is not None:
+        check_charged(charge, resume, works)
+    with (
+        charged(None if resume else charge, works) as receipt,
+        open_job(
+            work, out, resume=resume, command=command, prepare=lambda new: write_receipt(new, receipt)
+        ) as job,
+    ):
         if job.finished is not None:
             return job.finished
         return _work(job, scenario, plans, people, streams, workers, allow_code, on_run)

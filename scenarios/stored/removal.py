@@ -20,7 +20,7 @@ from scenarios.stored.tables import OPERATOR_TABLE, TABLES
 _NAMES = "|".join(sorted({table for tables in TABLES.values() for table in tables} | {OPERATOR_TABLE}))
 # What the program writes into a run directory, and into each of its folders.
 _FILES = re.compile(
-    r"scenario\.toml|events\.jsonl|run\.json|begun\.json|report\.html|operator\.html|tags\.json|lock|spent\.json"
+    r"scenario\.toml|events\.jsonl|run\.json|begun\.json|report\.html|operator\.html|tags\.json|account\.json|lock|spent\.json"
     r"|model\.safetensors"
     rf"|\.report\..*\.html|.+-({_NAMES})\.(csv|parquet)"
 )

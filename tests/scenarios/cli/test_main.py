@@ -159,7 +159,10 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
         (["run", "digits", "--set", "nonsense"], "--set nonsense"),
         (["run", "digits", "--out", "/proc/nowhere"], "--out /proc/nowhere"),
         (["run", "--resume", "nowhere"], "not a run directory"),
-        (["run", "--resume", "nowhere", "--out", "x"], "Leave out --set, --seed, --out and --stop-at-epsilon"),
+        (
+            ["run", "--resume", "nowhere", "--out", "x"],
+            "Leave out --set, --seed, --out and --stop-at-epsilon",
+        ),
         (["run", "digits", "--resume", "x"], "give a SCENARIO"),
         (["compare"], "fedprivacy compare: give a SCENARIO to start"),
         (["compare", "--resume", "nowhere"], "nowhere: not a run directory"),

@@ -1,0 +1,1 @@
+"""Accounts of populations: what many runs over the same clients may cost together."""

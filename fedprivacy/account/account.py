@@ -1,0 +1,307 @@
+"""An account: the policy, what has entered, and whether more may.
+
+A plan enters before its work begins, and stays charged whatever becomes of the work.
+
+Plans that enter together were chosen before any result of any of them, so ordinary composition covers them. A
+first entry may therefore enter by the epsilon of the union of its events, also where it exceeds the budget of
+the filter (`fedprivacy.account.filter`). The account is then full. Nothing can follow it, whatever its
+results are, so no adaptive choice remains. In every other case the filter alone decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+from dp_accounting import dp_event as dp
+from pydantic import Field
+
+from fedprivacy.account import account_file
+from fedprivacy.account.account_file import Lines
+from fedprivacy.account.entry import (
+    PlannedWork,
+    PopulationIds,
+    StoredEntry,
+    StoredStart,
+    events_of,
+    keyed,
+)
+from fedprivacy.account.policy import Policy
+from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.errors import InputError, UnsupportedEvent
+from fedprivacy.io.validation import Fields, check
+
+SCHEMA = 1
+_CLOSE = 1e-9  # relative: costs of one event on two machines
+_MOST_UNIONS = 64  # of plans that are known up to a few possibilities each
+
+
+class _StoredHead(Fields):
+    account: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+    schema_: Annotated[int, Field(alias="schema")]
+
+
+@dataclass(frozen=True)
+class Account:
+    """The content of an account's file.
+
+    Args:
+        path: The file.
+        key: A random text that keys its digests.
+        policy: What all may cost together.
+        entries: The lines that charge plans, by the number of the line, from 0.
+        started: The plans whose work has begun, as (line, part).
+        lines: All lines.
+    """
+
+    path: Path
+    key: str
+    policy: Policy
+    entries: Mapping[int, Mapping[str, Any]]
+    started: frozenset[tuple[int, int]]
+    lines: Lines
+
+    @classmethod
+    def of(cls, path: Path, lines: Lines) -> Account:
+        """Reads the lines of a file.
+
+        Raises:
+            InputError: a line is not what an account has.
+        """
+        head, remedy = lines.bodies[0], account_file.RESTORE
+        check(head, _StoredHead, f"{path}:1", remedy)
+        if head["schema"] != SCHEMA:
+            raise InputError(
+                f"{path}: of schema {head['schema']}, and {SCHEMA} is read here. Update fedprivacy."
+            )
+        policy = Policy.from_json(head.get("policy"), f"{path}:1")
+        entries: dict[int, Mapping[str, Any]] = {}
+        started: set[tuple[int, int]] = set()
+        for number, body in enumerate(lines.bodies[1:], 1):
+            where = f"{path}:{number + 1}"
+            if body.get("kind") == "start":
+                check(body, StoredStart, where, remedy)
+                started.add((body["entry"], body["part"]))
+                continue
+            check(body, StoredEntry, where, remedy)
+            if any(set(policy.filters) - set(part["claims"]) for part in body["parts"]):
+                raise InputError(f"{where}: damaged: it lacks an observer of the policy. {remedy}")
+            entries[number] = body
+            if body["started"]:
+                started |= {(number, part) for part in range(len(body["parts"]))}
+        return cls(path, head["account"], policy, entries, frozenset(started), lines)
+
+    @classmethod
+    def read(cls, path: Path) -> Account:
+        """Reads a file without its lock, to show it.
+
+        Raises:
+            InputError: it cannot be read, or is damaged.
+        """
+        return cls.of(path, account_file.read(path))
+
+    @property
+    def parts(self) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
+        """The charged plans: line, place in it, and the plan."""
+        for number, entry in self.entries.items():
+            for at, part in enumerate(entry["parts"]):
+                yield number, at, part
+
+    def spent(self, observer: str) -> float:
+        """The divergence, at the filter's order, of all that has entered; infinite where none is known."""
+        return _total(part["claims"][observer]["cost"] for _, _, part in self.parts)
+
+    def remaining(self, observer: str) -> float:
+        """The divergence that is left for plans to come; 0 where the account is full."""
+        return max(0.0, self.policy.filters[observer].budget - self.spent(observer))
+
+    def check_costs(self) -> None:
+        """Checks that each stored cost follows from its events.
+
+        Raises:
+            InputError: a stored cost is too small.
+        """
+        for number, _, part in self.parts:
+            for observer, filter_ in self.policy.filters.items():
+                claim = part["claims"][observer]
+                if claim["cost"] is None:
+                    continue
+                cost = filter_.cost(events_of(claim), self.policy.adjacency)
+                if claim["cost"] < cost * (1 - _CLOSE):
+                    raise InputError(
+                        f"{self.path}:{number + 1}: states a cost of {claim['cost']:.6g} for {part['name']}, "
+                        f"and its events cost {cost:.6g}. {account_file.RESTORE}"
+                    )
+
+    def refusal(self, parts: Sequence[Mapping[str, Any]]) -> str | None:
+        """Explains why plans that enter together would exceed the policy; None where they fit."""
+        return next((reason for name in self.policy.filters if (reason := self._exceeds(name, parts))), None)
+
+    def _exceeds(self, observer: str, parts: Sequence[Mapping[str, Any]]) -> str | None:
+        filter_ = self.policy.filters[observer]
+        claims = [part["claims"][observer] for part in parts]
+        cost, spent = _total(claim["cost"] for claim in claims), self.spent(observer)
+        if filter_.admits([spent, cost]):
+            return None
+        limit = f"epsilon = {filter_.epsilon:g} at delta = {filter_.delta:g} against the {observer}"
+        if self.entries:
+            if math.isinf(spent) or spent > filter_.budget:
+                return (
+                    f"the account is full: its first entry takes all of {limit}, as composition of plans "
+                    "that were fixed together allows, and nothing can follow it"
+                )
+            if math.isinf(cost):
+                return (
+                    f"no bound of order {filter_.order:g} is known for what it releases, so that nothing may "
+                    "come before it"
+                )
+            return (
+                f"it would exceed {limit}: at order {filter_.order:g} it costs {cost:.4g}, and "
+                f"{self.remaining(observer):.4g} of {filter_.budget:.4g} remain"
+            )
+        try:
+            together = self._union(claims, filter_.delta)
+        except UnsupportedEvent as error:
+            return f"no accountant answers for it: {str(error).rstrip('.')}"
+        if together <= filter_.epsilon:
+            return None
+        return f"it would exceed {limit}: it costs epsilon = {together:.4g}"
+
+    def _union(self, claims: Sequence[Mapping[str, Any]], delta: float) -> float:
+        """The epsilon of plans that are fixed together, whichever of its events each of them has."""
+        events = [events_of(claim) for claim in claims]
+        if math.prod(map(len, events)) > _MOST_UNIONS:
+            return math.inf
+        return max(
+            epsilon(dp.ComposedDpEvent(list(chosen)), delta, self.policy.adjacency).epsilon
+            for chosen in product(*events)
+        )
+
+    def check_cohorts(self, parts: Sequence[Mapping[str, Any]]) -> None:
+        """Refuses plans that draw the same cohorts as another one, where these have to stay secret.
+
+        Two runs with one seed share their cohorts. Sampling amplifies the guarantee of each, by its secrecy,
+        but not that of both together.
+
+        Raises:
+            InputError: a plan draws the cohorts of another one.
+        """
+        drawn: dict[str, tuple[str, bool]] = {}
+        for part in [*(part for _, _, part in self.parts), *parts]:
+            cohorts = part["cohorts"]
+            if cohorts is None:
+                continue
+            if cohorts in drawn and (part["secret_cohorts"] or drawn[cohorts][1]):
+                raise InputError(
+                    f"{part['name']}: draws its cohorts by the same seed as {drawn[cohorts][0]}, which is in "
+                    "the account too, and their guarantees rest on independent cohorts. Give another seed, "
+                    "such as --seed random."
+                )
+            drawn[cohorts] = (part["name"], part["secret_cohorts"] or drawn.get(cohorts, ("", False))[1])
+
+    def check_population(self, population: PopulationIds, stated: bool) -> bool:
+        """Refuses another population than that of the first entry.
+
+        Args:
+            population: The clients of a plan.
+            stated: Whether its submitter states that they are the same persons.
+
+        Returns:
+            Whether it rests on that statement.
+
+        Raises:
+            InputError: it is another one.
+        """
+        if not self.entries:
+            return False
+        new = self.population(population)
+        known = [each for entry in self.entries.values() for each in entry["populations"]]
+        if any(new["data"] == each["data"] for each in known):
+            return False
+        if new["ids"] is not None and any(new["ids"] == each["ids"] for each in known):
+            return False
+        if stated:
+            return True
+        ids = (
+            "have other ids"
+            if new["ids"] and any(each["ids"] for each in known)
+            else "have no ids to compare"
+        )
+        raise InputError(
+            f"{self.path}: the first entry was about other data, and the clients {ids}. Use another account "
+            "for other persons. If they are the same, or some of them are, state --same-population: then all "
+            "count as one population."
+        )
+
+    def population(self, population: PopulationIds) -> dict[str, Any]:
+        """The digests of a population as an entry states them."""
+        ids = None if population.ids is None else keyed(self.key, f"ids/{population.ids}")
+        return {"data": keyed(self.key, f"data/{population.data}"), "ids": ids}
+
+    def check_populations(self, populations: Sequence[PopulationIds], stated: bool) -> bool:
+        """Refuses plans about other clients than those of the account, or than each other's.
+
+        Args:
+            populations: The clients of each plan.
+            stated: As `check_population` has it.
+
+        Returns:
+            Whether it rests on that statement.
+
+        Raises:
+            InputError: they are about several populations.
+        """
+        rests = [self.check_population(each, stated) for each in populations]
+        first = populations[0]
+        for each in populations[1:]:
+            if each.data != first.data and (first.ids is None or each.ids != first.ids):
+                if not stated:
+                    raise InputError(
+                        "the plans are about different data. Use one account for each population, or state "
+                        "--same-population: then all count as one."
+                    )
+                rests.append(True)
+        return any(rests)
+
+    def largest(self, works: Sequence[PlannedWork]) -> str:
+        """Words the largest part of a plan that fits, in place of all of it."""
+        if len(works) > 1:
+            return "Enter fewer plans together."
+        work = works[0]
+        if work.first is None:
+            return "No smaller plan of it is known."
+        fit, too_many = 0, work.size
+        while too_many - fit > 1:
+            middle = (fit + too_many) // 2
+            smaller = work.part(self.policy, self.key, work.first(middle))
+            fit, too_many = (middle, too_many) if self.refusal([smaller]) is None else (fit, middle)
+        if fit == 0:
+            return f"Not one of its {work.size:,} {work.noun} fits."
+        return (
+            f"The largest plan that fits: the first {fit:,} of its {work.size:,} {work.noun}"
+            f"{work.settings(fit)}."
+        )
+
+    def admitted(
+        self, works: Sequence[PlannedWork], same_population: bool
+    ) -> tuple[list[dict[str, Any]], bool]:
+        """The plans as an entry states them, and whether it rests on the statement about the population.
+
+        Raises:
+            InputError: they may not enter; the message has the largest plan that fits.
+        """
+        stated = self.check_populations([work.population for work in works], same_population)
+        parts = [work.part(self.policy, self.key) for work in works]
+        self.check_cohorts(parts)
+        if reason := self.refusal(parts):
+            names = " and ".join(work.name for work in works)
+            raise InputError(f"{self.path}: {names}: {reason}. Nothing was entered. {self.largest(works)}")
+        return parts, stated
+
+
+def _total(costs: Iterable[float | None]) -> float:
+    return math.fsum(math.inf if cost is None else cost for cost in costs)

@@ -1,0 +1,118 @@
+"""Enters plans into an account's file, and checks later that they are in it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fedprivacy.account import account_file
+from fedprivacy.account.account import SCHEMA, Account
+from fedprivacy.account.entry import PlannedWork
+from fedprivacy.account.policy import Policy
+from fedprivacy.errors import InputError
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The place of a plan in an account, which its run directory keeps.
+
+    Args:
+        account: The account's key.
+        entry: The digest of the line that charged it.
+        part: Which plan of that line.
+        digest: Of the plan.
+    """
+
+    account: str
+    entry: str
+    part: int
+    digest: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The receipt as a JSON object."""
+        return dict(vars(self))
+
+
+def create(path: Path, policy: Policy) -> None:
+    """Creates an account.
+
+    Raises:
+        InputError: the name is taken, or the file cannot be made.
+    """
+    head = {"schema": SCHEMA, "kind": "account", "account": secrets.token_hex(16), "time": _now()}
+    account_file.create(path, {**head, "policy": policy.to_json()})
+
+
+def enter(
+    path: Path,
+    works: Sequence[PlannedWork],
+    *,
+    command: str,
+    started: bool = True,
+    same_population: bool = False,
+) -> Receipt:
+    """Charges plans to an account, before their work begins; they are on disk when this returns.
+
+    A plan that was entered before, and has not begun, is not charged again when its work begins.
+
+    Args:
+        path: The account's file.
+        works: Plans that were all chosen before any result of any of them.
+        command: The command, without `fedprivacy`.
+        started: Whether their work begins now.
+        same_population: Whether the submitter states that their clients are those of the account.
+
+    Returns:
+        The place of the first of them.
+
+    Raises:
+        InputError: the account cannot be used, or they may not enter; nothing was written.
+        RunError: the file cannot be written.
+    """
+    with account_file.opened(path) as file:
+        account = Account.of(path, file.lines)
+        if started and len(works) == 1:
+            digest = works[0].part(account.policy, account.key)["digest"]
+            for number, at, part in account.parts:
+                if part["digest"] == digest and (number, at) not in account.started:
+                    file.append({"kind": "start", "time": _now(), "entry": number, "part": at})
+                    return Receipt(account.key, account.lines.digests[number], at, digest)
+        parts, stated = account.admitted(works, same_population)
+        entry = {
+            "kind": "entry",
+            "time": _now(),
+            "command": command,
+            "started": started,
+            "same_population": stated,
+            "populations": [account.population(each) for each in {work.population: None for work in works}],
+            "parts": parts,
+        }
+        return Receipt(account.key, file.append(entry), 0, parts[0]["digest"])
+
+
+def check_receipt(path: Path, receipt: Receipt, works: Sequence[PlannedWork]) -> None:
+    """Checks that a resumed run is charged in an account.
+
+    Raises:
+        InputError: it is charged in another account, or as another plan, or the account lost its line.
+    """
+    account = Account.read(path)
+    if receipt.account != account.key:
+        raise InputError(f"{path}: the run is charged in another account. Name that one, or leave it out.")
+    if receipt.entry not in account.lines.digests:
+        raise InputError(
+            f"{path}: the entry of this run is missing, so lines were lost at the end of the file, as by an "
+            "old copy. Restore the newest copy."
+        )
+    entry = account.entries.get(account.lines.digests.index(receipt.entry), {"parts": []})
+    digest = works[0].part(account.policy, account.key)["digest"]
+    if digest not in [part["digest"] for part in entry["parts"]]:
+        raise InputError(f"{path}: the run was charged as another plan. Start a new run.")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

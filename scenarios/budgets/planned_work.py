@@ -1,0 +1,179 @@
+"""What scenarios release at most, known before their work begins: the plans that an account charges."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.account.entry import Ledgers, PlannedWork, PopulationIds
+from fedprivacy.data import npz
+from fedprivacy.errors import InputError
+from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.plan.run_streams import run_streams
+from fedprivacy.population.clients import Population, population
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.data import FileData
+from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.scenario.model import permit
+from fedprivacy.scenario.statistics import Statistics
+from fedprivacy.scenario.statistics.data import NpzTable
+from fedprivacy.scenario.tune import TuneScenario
+from fedprivacy.scenario.tune.sections import PublicTune
+from fedprivacy.statistics.ledger import StatisticsLedger
+from fedprivacy.statistics.plan import StatisticsPlan
+from fedprivacy.statistics.plan import plan_of as statistics_plan_of
+from fedprivacy.statistics.population import People
+from fedprivacy.training.model_spec import model_spec
+from fedprivacy.tuning.ledgers import chosen_ledger
+
+
+def planned(scenario: AnyScenario, *, allow_code: bool = False) -> PlannedWork:
+    """Returns what `fedprivacy run` or `tune` would release of a scenario.
+
+    Args:
+        scenario: The scenario.
+        allow_code: Whether it may run code (`--allow-code`).
+
+    Raises:
+        InputError: it has no plan, or what it releases is not known in advance.
+    """
+    if isinstance(scenario, Statistics):
+        from fedprivacy.statistics.plan import people_of
+        from fedprivacy.statistics.streams import statistics_streams
+
+        statistics = statistics_plan_of(scenario)
+        people = people_of(scenario, statistics)
+        return statistics_work(scenario, statistics, people, statistics_streams(scenario, people).run)
+    if type(scenario) not in (Scenario, TuneScenario):
+        raise InputError(
+            f"{scenario.name}: what it releases is not known in advance: attacks and studies of private "
+            "estimates use records without noise too. Only trainings, statistics and choices of settings can "
+            "enter an account."
+        )
+    assert isinstance(scenario, Scenario)
+    permit(scenario.model, allow_code)
+    clients = population(scenario.data)
+
+    def model_of(each: Scenario) -> Any:
+        return model_spec(each.model, clients.features, clients.dataset.classes, allow_code=allow_code)
+
+    if isinstance(scenario, TuneScenario):
+        candidates = [scenario.candidate(number) for number in range(len(scenario.settings))]
+        plans = [plan_of(candidate, model_of(candidate)) for candidate in candidates]
+        key = run_streams(scenario.plain, clients, model_of(scenario).code).run
+        return tuning_work(scenario, plans, clients, key)
+    model = model_of(scenario)
+    return training_work(
+        scenario, plan_of(scenario, model), clients, run_streams(scenario, clients, model.code).run
+    )
+
+
+def training_work(scenario: Scenario, plan: Plan, people: Population, noise_key: str) -> PlannedWork:
+    """Returns what a training releases at most.
+
+    Args:
+        scenario: Its scenario.
+        plan: Its plan.
+        people: Its clients.
+        noise_key: The run's (`run_streams`).
+    """
+    tested, sizes = people.tests_clients(scenario.evaluation.on), people.partition.sizes
+    whole = Ledger(plan, tested=tested, sizes=sizes).in_advance()
+
+    def first(rounds: int) -> Ledgers:
+        counts = {min(rounds, plan.answers): plan.population} if plan.distrusts_server else None
+        ledger = Ledger(plan, tested=tested, sizes=sizes, counts=counts)
+        ledger.rounds = rounds
+        return (ledger.to_json(),)
+
+    def settings(rounds: int) -> str:
+        if plan.noise_multiplier is None:
+            return ""
+        return f" (server.rounds = {rounds}, privacy.noise_multiplier = {plan.noise_multiplier:.6g})"
+
+    return PlannedWork(
+        name=scenario.name,
+        work="training",
+        ledgers=(whole.to_json(),),
+        population=_ids(people, scenario),
+        seed=scenario.seed,
+        noise_key=noise_key,
+        draws_cohorts=plan.sampler.name != "all",
+        size=plan.rounds,
+        first=first,
+        settings=settings,
+    )
+
+
+def statistics_work(
+    scenario: Statistics, plan: StatisticsPlan, people: People, noise_key: str
+) -> PlannedWork:
+    """Returns what a statistics run releases.
+
+    Args:
+        scenario: Its scenario.
+        plan: Its plan.
+        people: Its clients.
+        noise_key: The run's (`statistics_streams`).
+    """
+    whole = StatisticsLedger(plan, len(plan.asks), held=True).in_advance()
+    ids = None
+    if isinstance(scenario.data, NpzTable) and scenario.data.owner == "user":
+        ids = _digest(npz.array(scenario.data.path, "user_train"))
+    return PlannedWork(
+        name=scenario.name,
+        work="statistics",
+        ledgers=(whole.to_json(),),
+        population=PopulationIds(people.digest, ids),
+        seed=scenario.seed,
+        noise_key=noise_key,
+        size=len(plan.asks),
+        noun="queries",
+        first=lambda queries: (replace(whole, charged=queries).to_json(),),
+    )
+
+
+def tuning_work(scenario: TuneScenario, plans: list[Plan], people: Population, noise_key: str) -> PlannedWork:
+    """Returns what a choice of settings releases, training of the chosen ones included.
+
+    Public records may choose any candidate, so each one's ledger is possible.
+
+    Args:
+        scenario: Its scenario.
+        plans: Of each candidate.
+        people: Its clients.
+        noise_key: The run's (`run_streams`) of the scenario without `[tune]`.
+    """
+    tested = people.tests_clients("test")
+    known = len(plans) if isinstance(scenario.tune, PublicTune) else 1
+    return PlannedWork(
+        name=scenario.name,
+        work="tuning",
+        ledgers=tuple(chosen_ledger(scenario.tune, plans, at, tested=tested) for at in range(known)),
+        population=_ids(people, scenario),
+        seed=scenario.seed,
+        noise_key=noise_key,
+        draws_cohorts=any(plan.sampler.name != "all" for plan in plans),
+    )
+
+
+def _ids(people: Population, scenario: Scenario) -> PopulationIds:
+    """The digests of the clients' data, and of their ids where the data name users."""
+    ids = None
+    if isinstance(scenario.data, FileData) and scenario.data.partition == "by-user":
+        ids = _digest(npz.array(scenario.data.file, "user_train")[people.partition.order])
+    return PopulationIds(people.digest, ids)
+
+
+def _digest(users: NDArray[Any]) -> str:
+    """A digest of the set of ids in a column."""
+    digest = hashlib.blake2b(digest_size=16)
+    for user in np.unique(users.astype(str)):
+        digest.update(f"{len(user)}:{user}/".encode())
+    return digest.hexdigest()

@@ -1,0 +1,307 @@
+"""An account: what enters, what is refused and why, and that nothing is charged twice or forgotten."""
+
+from __future__ import annotations
+
+import multiprocessing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dp_accounting import dp_event as dp
+
+from fedprivacy.account import account_file
+from fedprivacy.account.account import Account
+from fedprivacy.account.assumptions import AccountAssumption
+from fedprivacy.account.entering import check_receipt, create, enter
+from fedprivacy.account.entry import PlannedWork, PopulationIds
+from fedprivacy.account.policy import Policy
+from fedprivacy.account.statement import statement, would_fit
+from fedprivacy.accounting.epsilon import epsilon, noise_multiplier
+from fedprivacy.accounting.events import to_json
+from fedprivacy.errors import InputError
+from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
+
+CLIENTS = PopulationIds("data", "ids")
+
+
+def ledger(event: dp.DpEvent | None, rounds: int = 1, **terms: Any) -> dict[str, Any]:
+    """A ledger with one event against participants and outsiders, and none against the server."""
+    stored = None if event is None else to_json(event)
+    claims = [
+        {"observer": "server", "event": None, "assumptions": [str(Assume.SERVER_SEES_UPDATES)]},
+        {"observer": "participant", "event": stored, "assumptions": [str(Assume.SIMULATED)]},
+        {"observer": "outsider", "event": stored, "assumptions": [str(Assume.SIMULATED)]},
+    ]
+    plain = {"trust": "central", "unit": "client", "adjacency": "add-remove", "sampling": "all clients"}
+    return {**plain, "rounds": rounds, "claims": claims, **terms}
+
+
+def work(noise: float, rounds: int = 1, *, name: str = "run", **fields: Any) -> PlannedWork:
+    """A plan of Gaussian rounds."""
+
+    def first(count: int) -> tuple[dict[str, Any], ...]:
+        return (ledger(dp.SelfComposedDpEvent(dp.GaussianDpEvent(noise), count), count),)
+
+    plain = {"population": CLIENTS, "seed": 1, "noise_key": f"{name}/{noise}/{rounds}"}
+    return PlannedWork(name, "training", first(rounds), size=rounds, first=first, **{**plain, **fields})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    target = tmp_path / "clients.account"
+    create(target, Policy.of_options(2.0, 1e-5, "client", "add-remove"))
+    return target
+
+
+def put(path: Path, *works: PlannedWork, **options: Any) -> Any:
+    return enter(path, works, command="run", **options)
+
+
+def spent(path: Path) -> float:
+    return Account.read(path).spent("outsider")
+
+
+def test_plans_enter_until_the_next_one_would_exceed_the_policy(path: Path) -> None:
+    budget = Account.read(path).policy.filters["outsider"].budget
+    refusals: list[str] = []
+    for number in range(100):
+        try:
+            put(path, work(12.0, 10, name=f"run {number}"))
+        except InputError as error:
+            refusals.append(str(error))
+            break
+    entered = len(Account.read(path).entries)
+    assert "it would exceed epsilon = 2 at delta = 1e-05 against the participant" in refusals[0]
+    assert entered > 2
+    assert entered * (cost := spent(path) / entered) <= budget < (entered + 1) * cost
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="Nothing was entered"):
+        put(path, work(12.0, 10))
+    assert path.read_bytes() == before
+
+
+def test_the_largest_plan_that_fits_is_that(path: Path) -> None:
+    put(path, work(12.0, 10, name="before"))
+    big = work(12.0, 1000)
+    with pytest.raises(InputError) as refused:
+        put(path, big)
+    fit = int(str(refused.value).split("the first ")[1].split(" of")[0])
+    with pytest.raises(InputError):
+        put(path, work(12.0, fit + 1))
+    put(path, work(12.0, fit))
+    with pytest.raises(InputError, match="Not one of its 1,000 rounds fits"):
+        put(path, work(1.0, 1000))
+
+
+def test_plans_that_enter_together_cost_what_one_run_of_all_of_them_costs(path: Path) -> None:
+    sampled = dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(2.0))
+    parts = [
+        replace(work(2.0, name=str(count)), ledgers=(ledger(dp.SelfComposedDpEvent(sampled, count)),))
+        for count in (30, 70)
+    ]
+    account = Account.read(path)
+    claims = [each.part(account.policy, account.key)["claims"]["outsider"] for each in parts]
+    together = account._union(claims, 1e-5)
+    alone = epsilon(dp.SelfComposedDpEvent(sampled, 100), 1e-5, "add-remove").epsilon
+    assert together == pytest.approx(alone, abs=1e-6)
+
+
+def test_a_first_entry_may_take_all_of_the_policy_and_nothing_follows(path: Path) -> None:
+    noise = noise_multiplier(
+        lambda z: dp.SelfComposedDpEvent(dp.GaussianDpEvent(z), 20), 2.0, 1e-5, "add-remove"
+    )
+    put(path, work(noise, 12, name="first"), work(noise, 8, name="second"))
+    account = Account.read(path)
+    assert account.spent("outsider") > account.policy.filters["outsider"].budget
+    assert account.remaining("outsider") == 0
+    with pytest.raises(InputError, match="the account is full"):
+        put(path, work(1e4, name="tiny"))
+    claim = statement(account)["claims"][0]
+    assert claim["full"]
+    assert str(AccountAssumption.TOGETHER) in claim["assumptions"]
+
+
+def test_what_follows_another_entry_is_not_accounted_by_composition(path: Path) -> None:
+    put(path, work(1e3, name="tiny"))
+    noise = noise_multiplier(dp.GaussianDpEvent, 1.95, 1e-5, "add-remove")
+    with pytest.raises(InputError, match="it would exceed"):
+        put(path, work(noise))
+
+
+def test_the_claim_is_the_policys_with_every_assumption(path: Path) -> None:
+    for name in ("first", "second"):
+        put(path, work(9.0, name=name))
+    claims = statement(Account.read(path))["claims"]
+    assert [claim["observer"] for claim in claims] == ["participant", "outsider"]
+    for claim in claims:
+        assert (claim["epsilon"], claim["delta"]) == (2.0, 1e-5)
+        assert "at most epsilon = 2 at delta = 1e-05" in claim["words"]
+        assert {str(AccountAssumption.COMPLETE), str(AccountAssumption.ADAPTIVE)} < set(claim["assumptions"])
+        assert any(
+            "the observer sees the runs of this account alone" in text for text in claim["assumptions"]
+        )
+        assert not any("sees this run alone" in text for text in claim["assumptions"])
+
+
+def test_a_plan_that_the_policy_does_not_cover_is_refused(path: Path, tmp_path: Path) -> None:
+    event = dp.GaussianDpEvent(9.0)
+    for term, value in (("unit", "example"), ("adjacency", "replace-one")):
+        other = replace(work(9.0), ledgers=(ledger(event, **{term: value}),))
+        with pytest.raises(InputError, match=f"its {term} is {value}, .* nothing is converted"):
+            put(path, other)
+    with pytest.raises(InputError, match="no guarantee against the participant"):
+        put(path, replace(work(9.0), ledgers=(ledger(None),)))
+    for_server = tmp_path / "server.account"
+    create(for_server, Policy.of_options(2.0, 1e-5, "client", "add-remove", ["server", "outsider=1"]))
+    assert Account.read(for_server).policy.filters["outsider"].epsilon == 1.0
+    with pytest.raises(InputError, match="no guarantee against the server, whom the policy covers"):
+        put(for_server, work(9.0))
+    assert len(account_file.read(path).bodies) == 1
+
+
+def test_another_population_is_refused_unless_it_is_stated_to_be_the_same(path: Path) -> None:
+    with pytest.raises(InputError, match="the plans are about different data"):
+        put(path, work(9.0), work(9.0, population=PopulationIds("third")))
+    put(path, work(9.0, name="first"))
+    put(path, work(9.0, name="same ids", population=PopulationIds("newer data", "ids")))
+    put(path, work(9.0, name="same data", population=PopulationIds("data")))
+    with pytest.raises(InputError, match="the clients have other ids"):
+        put(path, work(9.0, population=PopulationIds("other", "other ids")))
+    with pytest.raises(InputError, match="the clients have no ids to compare"):
+        put(path, work(9.0, population=PopulationIds("other")))
+    put(path, work(9.0, population=PopulationIds("other")), same_population=True)
+    put(path, work(9.0, name="known now", population=PopulationIds("other")))
+    assert str(AccountAssumption.SAME_PERSONS) in statement(Account.read(path))["claims"][0]["assumptions"]
+    with pytest.raises(InputError, match="the first entry was about other data"):
+        put(path, work(9.0), work(9.0, population=PopulationIds("third")))
+
+
+def secret(noise: float, seed: int, **fields: Any) -> PlannedWork:
+    """A plan whose guarantee rests on secret cohorts."""
+    event = dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(noise))
+    stored = ledger(event)
+    for claim in stored["claims"][1:]:
+        claim["assumptions"].append(str(Assume.SECRET_COHORT))
+    return replace(work(noise, seed=seed, draws_cohorts=True, **fields), ledgers=(stored,))
+
+
+def test_secret_cohorts_are_drawn_by_a_seed_of_their_own(path: Path) -> None:
+    public = work(9.0, name="public", seed=5, draws_cohorts=True)
+    put(path, public)
+    put(path, replace(public, name="public again", noise_key="again"))
+    with pytest.raises(InputError, match="same seed as public"):
+        put(path, secret(4.0, 5))
+    with pytest.raises(InputError, match="same seed"):
+        put(path, secret(4.0, 6, name="first"), secret(5.0, 6, name="second"))
+    put(path, secret(4.0, 6), secret(5.0, 7))
+    with pytest.raises(InputError, match="same seed"):
+        put(path, work(9.0, seed=7, draws_cohorts=True))
+    put(path, work(9.0, name="everybody", seed=7))
+
+
+def test_a_plan_that_was_entered_before_is_charged_once(path: Path) -> None:
+    both = work(9.0, name="first"), work(8.0, name="second")
+    put(path, *both, started=False)
+    before = spent(path)
+    receipt = put(path, both[1])
+    assert spent(path) == before
+    check_receipt(path, receipt, [both[1]])
+    assert [plan["state"] for plan in statement(Account.read(path))["entries"][0]["plans"]] == [
+        "entered",
+        "started",
+    ]
+    put(path, both[1])  # a second time
+    assert spent(path) > before
+
+
+def test_a_receipt_of_another_account_plan_or_lost_line_is_refused(path: Path, tmp_path: Path) -> None:
+    plan = work(9.0)
+    old = path.read_bytes()
+    receipt = put(path, plan)
+    check_receipt(path, receipt, [plan])
+    with pytest.raises(InputError, match="charged as another plan"):
+        check_receipt(path, receipt, [work(8.0)])
+    other = tmp_path / "other.account"
+    create(other, Policy.of_options(2.0, 1e-5, "client", "add-remove"))
+    with pytest.raises(InputError, match="charged in another account"):
+        check_receipt(other, receipt, [plan])
+    path.write_bytes(old)
+    with pytest.raises(InputError, match="lines were lost at the end"):
+        check_receipt(path, receipt, [plan])
+
+
+def test_what_no_accountant_knows_may_only_come_first_or_not_at_all(path: Path) -> None:
+    unknown = replace(work(9.0), ledgers=(ledger(dp.UnsupportedDpEvent()),))
+    with pytest.raises(InputError, match="no accountant answers"):
+        put(path, unknown)
+    without = replace(work(9.0), ledgers=(ledger(dp.NonPrivateDpEvent()),))
+    with pytest.raises(InputError, match="epsilon = inf"):
+        put(path, without)
+    put(path, work(9.0))
+    with pytest.raises(InputError, match="no bound of order"):
+        put(path, without)
+    with pytest.raises(InputError, match="no bound of order"):
+        put(path, unknown)
+
+
+def test_the_dearest_of_several_possible_ledgers_counts(path: Path) -> None:
+    several = replace(work(9.0), ledgers=(*work(9.0).ledgers, *work(5.0).ledgers))
+    put(path, several)
+    filter_ = Account.read(path).policy.filters["outsider"]
+    assert spent(path) == filter_.cost([dp.SelfComposedDpEvent(dp.GaussianDpEvent(5.0), 1)], "add-remove")
+
+
+def test_a_plan_is_tried_without_entering(path: Path) -> None:
+    before = path.read_bytes()
+    account = Account.read(path)
+    assert would_fit(account, [work(9.0)], False)["fits"]
+    refused = would_fit(account, [work(9.0, 500)], False)
+    assert not refused["fits"]
+    assert refused["largest"].startswith("The largest plan that fits: the first ")
+    assert path.read_bytes() == before
+
+
+def test_documents_hold_no_key_and_no_digest_of_seeds_or_data(path: Path) -> None:
+    from fedprivacy.documents.redaction import public
+
+    put(path, secret(9.0, 5))
+    account = Account.read(path)
+    shown = str(public(statement(account)))
+    (part,) = [part for _, _, part in account.parts]
+    (entry,) = account.entries.values()
+    for text in (account.key, part["digest"], part["cohorts"], entry["populations"][0]["data"], str(path)):
+        assert text not in shown
+
+
+def _race(path: Path, name: int, results: Any) -> None:
+    try:
+        put(path, work(10.0, 10, name=str(name)))
+        results.put("entered")
+    except InputError:
+        results.put("refused")
+
+
+def test_of_plans_that_enter_at_once_only_those_that_fit_together_enter(path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    processes = [context.Process(target=_race, args=(path, name, results)) for name in range(6)]
+    for process in processes:
+        process.start()
+    outcomes = [results.get(timeout=60) for _ in processes]
+    for process in processes:
+        process.join(60)
+    account = Account.read(path)
+    assert 0 < outcomes.count("entered") < 6
+    assert outcomes.count("entered") == len(account.entries)
+    assert account.spent("outsider") <= account.policy.filters["outsider"].budget
+
+
+def test_a_cost_that_does_not_follow_from_its_events_is_refused(path: Path) -> None:
+    put(path, work(9.0))
+    account = Account.read(path)
+    account.check_costs()
+    (part,) = [part for _, _, part in account.parts]
+    part["claims"]["outsider"]["cost"] /= 2
+    with pytest.raises(InputError, match="states a cost of"):
+        account.check_costs()

@@ -1,0 +1,180 @@
+"""`fedprivacy account`, and `--account` of the commands that do work."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from fedprivacy.account.account import Account
+from fedprivacy.account.charge import Charge
+from fedprivacy.account.entering import create
+from fedprivacy.account.policy import Policy
+from fedprivacy.errors import InputError
+from scenarios import runner
+from scenarios.cli.main import app
+
+CENTRAL = "privacy={trust='central', clipping_norm=1.0, epsilon=1.0, delta=1e-5}"
+FEW = ("--set", "server.rounds=2")
+
+
+def call(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def done(*words: str | Path) -> str:
+    result = call(*words)
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.output
+
+
+def refusal(*words: str | Path) -> str:
+    result = call(*words)
+    assert isinstance(result.exception, InputError), (result.output, result.exception)
+    return str(result.exception)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    target = tmp_path / "clients.account"
+    done("account", "new", target, "--epsilon", "4", "--delta", "1e-5")
+    return target
+
+
+@pytest.fixture
+def charge(tmp_path: Path) -> Charge:
+    target = tmp_path / "small.account"
+    create(target, Policy.of_options(4.0, 1e-5, "client", "replace-one"))
+    return Charge(target, "run")
+
+
+def test_a_run_is_charged_and_one_too_many_refused_before_anything_is_written(
+    path: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    run = ("run", "digits", *FEW, "--account", path, "--out", out)
+    done(*run, "--seed", "1")
+    (directory,) = out.iterdir()
+    receipt = json.loads((directory / "account.json").read_text())
+    assert receipt["entry"] == Account.read(path).lines.digests[1]
+    message = refusal(*run, "--seed", "2", "--set", "privacy.epsilon=3.9", "--set", "server.rounds=50")
+    assert "Nothing was entered. The largest plan that fits: the first " in message
+    assert "privacy.noise_multiplier = " in message
+    assert len(list(out.iterdir())) == 1
+    shown = done("account", "show", path)
+    assert "at most epsilon = 4 at delta = 1e-05" in " ".join(shown.split())
+    document = json.loads(done("account", "show", path, "--json"))
+    assert document["public"]
+    assert "account" not in document
+    rows = list(csv.DictReader(io.StringIO(done("account", "export", path, "--csv"))))
+    assert [(row["name"], row["state"], row["rounds"]) for row in rows] == [("digits", "started", "2")]
+    done("rm", directory, "--yes")
+
+
+def test_plans_enter_together_and_are_run_later(path: Path, tmp_path: Path) -> None:
+    printed = done("account", "enter", path, "digits", "digits", *FEW, "--seed", "7")
+    assert "--seed 7" in printed
+    assert "--seed 8" in printed
+    spent = Account.read(path).spent("outsider")
+    done("run", "digits", *FEW, "--seed", "8", "--account", path, "--out", tmp_path / "out")
+    assert Account.read(path).spent("outsider") == spent
+    plans = json.loads(done("account", "show", path, "--json"))["entries"][0]["plans"]
+    assert [plan["state"] for plan in plans] == ["entered", "started"]
+    assert "fits" in done("account", "plan", path, "star-wars-survey", "--same-population")
+    assert "same seed" in refusal("account", "plan", path, "digits", "--seed", "7")
+
+
+class Stopped(Exception):
+    """Raised within a run."""
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, Stopped])
+def test_what_broke_off_stays_charged_and_is_resumed_without_another_charge(
+    make_scenario, charge: Charge, tmp_path: Path, kind: type[BaseException]
+) -> None:
+    def stop(event: dict) -> None:
+        if event["round"] == 1:
+            raise kind
+
+    with pytest.raises(kind):
+        runner.run(make_scenario(CENTRAL), tmp_path / "out", on_round=stop, report=False, charge=charge)
+    (directory,) = (tmp_path / "out").iterdir()
+    before = charge.path.read_bytes()
+    assert len(Account.read(charge.path).entries) == 1
+    document = runner.resume(directory, report=False, charge=charge)
+    assert document["status"] == "finished"
+    assert charge.path.read_bytes() == before
+
+
+def test_a_run_that_began_without_an_account_does_not_enter_later(
+    make_scenario, charge: Charge, tmp_path: Path
+) -> None:
+    def stop(event: dict) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(make_scenario(CENTRAL), tmp_path / "out", on_round=stop, report=False)
+    (directory,) = (tmp_path / "out").iterdir()
+    with pytest.raises(InputError, match="was begun without an account"):
+        runner.resume(directory, report=False, charge=charge)
+
+
+def test_the_cells_of_a_comparison_enter_together(path: Path, tmp_path: Path) -> None:
+    compare = ("compare", "digits", *FEW, "--set", "compare.trusts=['central']", "--account", path)
+    few = ("--set", "compare.epsilons=[1.0]", "--workers", "1", "--out", tmp_path / "out")
+    done(*compare, *few, "--set", "compare.seeds=[1, 2]", "--set", "compare.baselines=false")
+    (entry,) = Account.read(path).entries.values()
+    assert [part["rounds"] for part in entry["parts"]] == [2, 2]
+    two = (*few[2:], "--set", "compare.epsilons=[0.1, 0.2]", "--set", "compare.seeds=[3]")
+    assert "same seed" in refusal(*compare, *two, "--set", "compare.baselines=false")
+    none = ("compare", "digits", *FEW, "--set", "compare.trusts=['none']", "--account", path, *few)
+    assert "no guarantee against the participant" in refusal(*none)
+
+
+def test_statistics_enter(tmp_path: Path) -> None:
+    path, out = tmp_path / "people.account", tmp_path / "out"
+    done("account", "new", path, "--epsilon", "5", "--delta", "1e-6", "--observer", "server")
+    small = ("--set", "data.clients=100", "--account", path, "--out", out)
+    done("run", "star-wars-survey", *small)
+    (entry,) = Account.read(path).entries.values()
+    assert entry["parts"][0]["work"] == "statistics"
+
+
+def test_a_choice_of_settings_enters(path: Path, tmp_path: Path) -> None:
+    tune = ("tune", "tuned", *FEW, "--out", tmp_path / "out", "--workers", "1", "--account")
+    assert "adjacency is add-remove, and the policy's is replace-one" in refusal(*tune, path)
+    outsider = tmp_path / "outsider.account"
+    new = ("account", "new", outsider, "--epsilon", "20", "--delta", "1e-4", "--adjacency", "add-remove")
+    done(*new, "--observer", "outsider")
+    done(*tune, outsider)
+    (entry,) = Account.read(outsider).entries.values()
+    assert entry["parts"][0]["work"] == "tuning"
+    (directory,) = (tmp_path / "out").iterdir()
+    before = outsider.read_bytes()
+    done("tune", "--resume", directory, "--account", outsider)
+    assert outsider.read_bytes() == before
+
+
+def test_wrong_options_are_refused(path: Path, tmp_path: Path) -> None:
+    run = ("run", "digits", "--account")
+    assert "No such file" in refusal(*run, tmp_path / "missing")
+    assert "--limits" in refusal(*run, path, "--limits")
+    assert "superlink" in refusal(*run, path, "--engine", "superlink", "--superlink", "localhost:1")
+    assert "Give --account" in refusal("run", "digits", "--same-population")
+    assert "private estimates" in refusal("run", "private-erm", "--account", path)
+    assert "uses true values" in refusal("compare", "star-wars-survey", "--account", path)
+    assert "there already" in refusal("account", "new", path, "--epsilon", "1", "--delta", "1e-5")
+    new = ("account", "new", tmp_path / "other", "--epsilon", "1", "--delta", "1e-5")
+    for option, value in (
+        ("--unit", "person"),
+        ("--adjacency", "swap"),
+        ("--observer", "nobody"),
+        ("--observer", "server=x"),
+        ("--order", "2"),
+    ):
+        assert refusal(*new, option, value).startswith(f"{option} ")
+    assert not (tmp_path / "other").exists()
