@@ -187,8 +187,8 @@ class GameSetup:
             streams = self.streams_of(trial, streams)
         fleet = replace(self.fleet, streams=streams)
         sums = fleet.plan.noise_draw != "sum" and self.scenario.federation.observe == "sum"
-        together = attacker is not None and fleet.alone and sums and self._everybody
-        grid = self._grid(replace(fleet, alone=fleet.alone and not together), mods, attacker)
+        apart = attacker if fleet.alone and sums and self._everybody else None
+        grid = self._grid(replace(fleet, alone=fleet.alone and apart is None), mods, attacker)
         grid.restore_node_states(tensors)
         answers = np.full(fleet.plan.population, spent.everybody, dtype=np.int32)
         answers[self.game.victim] += spent.victim
@@ -197,9 +197,9 @@ class GameSetup:
         federation, quality = self._federation(wrap(secured(grid, fleet.plan)))
         federation.restore(tensors)
         federation.streams = streams
-        if together:
+        if apart is not None:
             federation.chunk_size = fleet.plan.population
-            federation.cut = partial(chunks_apart, apart=attacker)
+            federation.cut = partial(chunks_apart, apart=apart)
         return Stage(grid, federation, quality)
 
 
