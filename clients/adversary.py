@@ -28,7 +28,7 @@ class Participant:
     """The attacker's client.
 
     Args:
-        attacker: Its id; every client has a message of its own.
+        attacker: Its id; it has a message to itself.
         share: By what the sum of all answers is multiplied when the global model moves: the learning rate
             of the server over what it divides them by.
         see: Takes each observation.

@@ -71,7 +71,8 @@ def client_chunks(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
         alike = clients[classes == records]
         places = fleet.places(alike, _shape(fleet, records, observe))
         cut += [alike[call] for call in calls_of(places)]
-    return cut
+    # Added up in the order in which the server adds up messages of single clients.
+    return sorted(cut, key=lambda call: int(call[0])) if fleet.alone else cut
 
 
 def _shape(fleet: Fleet, records: int, observe: str) -> Shape:

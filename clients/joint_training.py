@@ -26,14 +26,15 @@ class JointTraining:
     """The training of an attacked run's clients, where all of them take part in each round.
 
     Args:
-        victim: The attacked client, which may be sent weights of its own: it is trained alone.
+        apart: A client that is trained by itself: the victim, which may be sent weights of its own, or an
+            attacking participant.
         alone: Whether a call of one client gives it the same bits (`Fleet.alone` of the run), so that a
             client that is alone in its call, such as one of a size of its own, needs no copies in all other
             places.
     """
 
-    def __init__(self, victim: int, alone: bool = True) -> None:
-        self._victim, self._alone = victim, alone
+    def __init__(self, apart: int, alone: bool = True) -> None:
+        self._apart, self._alone = apart, alone
         self._request: TrainRequest | None = None
         self._trained: dict[int, Trained] = {}
         self._fleets: tuple[Fleet, Fleet, Fleet] | None = None
@@ -41,7 +42,7 @@ class JointTraining:
     def train(self, fleet: Fleet, request: TrainRequest, pieces: Sequence[Ids]) -> Iterator[Part]:
         """The results of the pieces, in order; as `clients.worker_pool.WorkerPool` has it."""
         for piece in pieces:
-            if len(piece) > 1 or self._victim in piece or (self._alone and not fleet.alone):
+            if len(piece) > 1 or self._apart in piece or (self._alone and not fleet.alone):
                 lone = len(piece) == 1 and self._alone
                 yield ChunkTrainer(self._variants(fleet)[1] if lone else fleet, request).train(piece)
                 continue
@@ -55,16 +56,16 @@ class JointTraining:
     def _train_call(self, fleet: Fleet, request: TrainRequest, client: int) -> None:
         """Trains a client and the others of its call."""
         joint = self._variants(fleet)[0]
-        others = np.flatnonzero(np.arange(fleet.plan.population) != self._victim)
+        others = np.flatnonzero(np.arange(fleet.plan.population) != self._apart)
         calls = client_chunks(joint, others, request.observe)
         call = next(call for call in calls if client in call)
         trained = ChunkTrainer(joint, request).trained(call)
         self._trained |= {int(member): trained.at(call, place) for place, member in enumerate(call)}
 
     def _variants(self, fleet: Fleet) -> tuple[Fleet, Fleet]:
-        """The fleet for calls of all clients but the victim, and for calls of one; each finds shapes once."""
+        """The fleet for calls of all clients but that one, and for calls of one; each finds shapes once."""
         if self._fleets is None or self._fleets[0] is not fleet:
-            joint, lone = replace(fleet, alone=False, apart=self._victim), replace(fleet, alone=True)
+            joint, lone = replace(fleet, alone=False, apart=self._apart), replace(fleet, alone=True)
             self._fleets = fleet, joint, lone
         return self._fleets[1:]
 

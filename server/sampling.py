@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,12 @@ class Chunk:
     clients: Ids
 
 
+class Cut(Protocol):
+    """A way to cut a cohort into chunks, as `chunks` does."""
+
+    def __call__(self, cohort: Ids, *, hosts: int, size: int) -> Iterable[Chunk]: ...
+
+
 def draw_cohort(plan: Plan, ledger: Ledger, streams: Streams, round: int) -> Ids:
     """The ids of a round's cohort, sorted; clients without participations left are not drawn."""
     # The draw is over clients. Over nodes, which hold different numbers of clients, the inclusion rate of a
@@ -43,7 +50,7 @@ def draw_cohort(plan: Plan, ledger: Ledger, streams: Streams, round: int) -> Ids
     return eligible[plan.sampler.draw(len(eligible), stream)]
 
 
-def chunks(cohort: Ids, *, hosts: int, size: int, apart: int | None = None) -> Iterator[Chunk]:
+def chunks(cohort: Ids, *, hosts: int, size: int) -> Iterator[Chunk]:
     """Cuts a cohort by logical host (client id mod hosts), then into chunks of a fixed size.
 
     Neither depends on how many nodes or workers there are.
@@ -52,16 +59,11 @@ def chunks(cohort: Ids, *, hosts: int, size: int, apart: int | None = None) -> I
         cohort: Ids, sorted, shape (cohort,).
         hosts: The number of logical hosts.
         size: The most clients of a chunk.
-        apart: A client with a chunk of its own, the last of its host.
     """
     for host in range(hosts):
         here = cohort[cohort % hosts == host] if hosts > 1 else cohort
-        others = here if apart is None else here[here != apart]
-        parts = [others[start : start + size] for start in range(0, len(others), size)]
-        if len(others) < len(here):
-            parts.append(here[here == apart])
-        for number, part in enumerate(parts):
-            yield Chunk(host, number, part)
+        for number, start in enumerate(range(0, len(here), size)):
+            yield Chunk(host, number, here[start : start + size])
 
 
 def one_per_node(requested: Sequence[Chunk], nodes: Mapping[int, int]) -> list[list[tuple[int, Chunk]]]:

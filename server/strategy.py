@@ -33,7 +33,7 @@ from server.messages import request_to
 from server.optimizers import ServerOptimizer
 from server.reply_validation import longest
 from server.robust_rules import RobustRule
-from server.sampling import Chunk, chunks, draw_cohort, one_per_node
+from server.sampling import Chunk, Cut, chunks, draw_cohort, one_per_node
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Federation:
         correlated: The noise of past rounds, where the plan's is correlated over rounds; else None.
         rule: The robust rule that estimates the mean update; None: the sum is divided.
         clips_to: The norm to which the server clips each single update; None: it does not clip.
-        apart: A client with a message of its own, where a participant's attack is simulated; None: no client.
+        cut: Cuts a cohort into chunks.
     """
 
     grid: Grid
@@ -83,7 +83,7 @@ class Federation:
     correlated: CorrelatedNoise | None = None
     rule: RobustRule | None = None
     clips_to: float | None = None
-    apart: int | None = None
+    cut: Cut = chunks
 
     @property
     def model(self) -> NDArray[np.float32]:
@@ -140,7 +140,7 @@ class Federation:
             cohort: Sorted ids, shape (cohort,).
         """
         plan = self.plan.for_round(self.clipping_norm)
-        requested = list(chunks(cohort, hosts=self.dealing.hosts, size=self.chunk_size, apart=self.apart))
+        requested = list(self.cut(cohort, hosts=self.dealing.hosts, size=self.chunk_size))
         if plan.shares is not None:
             return self._secure_total(number, requested, plan.shares)
         return aggregate(

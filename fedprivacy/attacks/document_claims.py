@@ -22,14 +22,16 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.sections import Ascent, Attack, Released
 
 BOUNDS = ("advantage", "balanced_accuracy", "auc", "tpr_at_fpr", "basis")
+POOL = "Each record of the victim and of the public part is a member by a fair coin of its own"
+POOL_OF_USER = "Each record of the victim is a member by a fair coin of its own"
 GAME = (
-    "Each record of the victim and of the public part is a member by a fair coin of its own; the victim "
-    "trains on its members, nobody on the others. The targets are dealt to folds, and each fold is measured "
-    "by scores, thresholds and models that were chosen and fitted on the others. What is held against a "
-    "bound, and an empirical epsilon, needs counts that do not depend on each other: it fits on the first "
-    "folds and counts on the last. An empirical epsilon is of the targets alone that were drawn blind to "
-    "membership, whose coins are still fair: on these alone it counts, and chooses one of the scores that "
-    "are not fitted to memberships. It holds at its confidence for each attack by itself."
+    "; the victim trains on its members, nobody on the others. The targets are dealt to folds, and each "
+    "fold is measured by scores, thresholds and models that were chosen and fitted on the others. What is "
+    "held against a bound, and an empirical epsilon, needs counts that do not depend on each other: it "
+    "fits on the first folds and counts on the last. An empirical epsilon is of the targets alone that "
+    "were drawn blind to membership, whose coins are still fair: on these alone it counts, and chooses "
+    "one of the scores that are not fitted to memberships. It holds at its confidence for each attack by "
+    "itself."
 )
 BRANCHES = (
     "Each attack goes on from where training ended, with noise of its own, and spends rounds: what clients "
@@ -66,7 +68,8 @@ def budget(variant: AttackScenario, plan: Plan) -> float | None:
 
 def frame_of(scenario: AttackScenario) -> dict[str, Any]:
     """The entries of the document that concern all attacks: notes and operator-only fields."""
-    game = [GAME] if scenario.membership_attacks else []
+    pool = POOL_OF_USER if getattr(scenario.data, "partition", None) == "by-user" else POOL
+    game = [pool + GAME] if scenario.membership_attacks else []
     trials = dict.fromkeys(trial_kind(attack.kind).note for attack in scenario.trial_attacks.values())
     looked = any(isinstance(kind, Released) for kind in scenario.attacks.values())
     sums = any(attack.in_sum for attack in scenario.attacks.values())

@@ -81,9 +81,10 @@ def draw_game(people: Population, victim: int, members: int, nonmembers: int, se
     clear, alone = pool[~inside & single], pool[inside & single]
     for noun, available, wanted in (("members", len(alone), members), ("nonmembers", len(clear), nonmembers)):
         if available < wanted:
+            public = f" and the {len(partition.public)} public ones" if len(partition.public) else ""
             raise InputError(
-                f"game.{noun} = {wanted}: by fair coins over the victim's {len(victim_rows)} records and the "
-                f"{len(partition.public)} public ones there are {available}, each without a duplicate. "
+                f"game.{noun} = {wanted}: by fair coins over the victim's {len(victim_rows)} records{public} "
+                f"there are {available}, each without a duplicate. "
                 + (
                     "Ask for fewer, or make data.public_fraction larger."
                     if len(partition.public)

@@ -69,6 +69,7 @@ class Facts:
         class_names: The classes' names; empty where the file has none.
         stamp: Changes when the file does: its absolute path, size and time of change.
         test_users: Whether the test records name their users too, as user_test.
+        most_of_user: The training records of the user who has most; None where there is no user_train.
     """
 
     records: int
@@ -81,6 +82,7 @@ class Facts:
     class_names: tuple[str, ...]
     stamp: tuple[str, int, int]
     test_users: bool = False
+    most_of_user: int | None = None
 
     def classes(self, given: int | None = None) -> int:
         """The number of classes: as given, or of the file's names, or of its training labels."""
@@ -300,10 +302,15 @@ def _facts(path: str, stamp: tuple[str, int, int]) -> Facts:
     if wrongs:
         raise NpzError(path, wrongs)
     x = headers["x_train"].shape
-    users = len(np.unique(array(path, "user_train"))) if "user_train" in headers else None
+    users = most_of_user = None
+    if "user_train" in headers:
+        _, counts = np.unique(array(path, "user_train"), return_counts=True)
+        users, most_of_user = len(counts), int(counts.max(initial=0))
     named = names if len(x) == 2 else ()
     tests, named_tests = headers["x_test"].shape[0], "user_test" in headers
-    return Facts(x[0], tests, x[1:], tops[0], tops[1], users, named, classes, stamp, named_tests)
+    return Facts(
+        x[0], tests, x[1:], tops[0], tops[1], users, named, classes, stamp, named_tests, most_of_user
+    )
 
 
 def _word(value: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from clients.fleet import Fleet
 from clients.joint_training import JointTraining
 from fedprivacy.attacks.game import Game, draw_game, game_without_targets
 from fedprivacy.attacks.signals import Probe
+from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.io.processes import use_one_thread
 from fedprivacy.models.by_name import Evaluation, evaluate
@@ -27,6 +29,7 @@ from fedprivacy.sampling.cohorts import AllSampling
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.training.early_stopping import has_stopped
 from fedprivacy.training.features import on_features
+from scenarios.attacks.chunks_apart import chunks_apart
 from scenarios.attacks.participation_budget import NOTHING, AttackRounds
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import federation_of
@@ -67,7 +70,7 @@ class GameSetup:
         people: Replaces the data that the scenario names; as many clients.
 
     Raises:
-        InputError: the game cannot be drawn.
+        InputError: the game cannot be drawn, or test records belong to clients, or may.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class GameSetup:
         settings = scenario.game
         self.scenario = scenario
         dealt = people or population(scenario.data)
+        _refuse_tested_clients(dealt)
         self.game: Game = (
             draw_game(dealt, settings.victim, settings.members, settings.nonmembers, scenario.seed)
             if scenario.membership_attacks
@@ -183,8 +187,8 @@ class GameSetup:
             streams = self.streams_of(trial, streams)
         fleet = replace(self.fleet, streams=streams)
         sums = fleet.plan.noise_draw != "sum" and self.scenario.federation.observe == "sum"
-        together = attacker is not None and fleet.alone and sums and self._everybody
-        grid = self._grid(replace(fleet, alone=fleet.alone and not together), mods, attacker)
+        apart = attacker if fleet.alone and sums and self._everybody else None
+        grid = self._grid(replace(fleet, alone=fleet.alone and apart is None), mods, attacker)
         grid.restore_node_states(tensors)
         answers = np.full(fleet.plan.population, spent.everybody, dtype=np.int32)
         answers[self.game.victim] += spent.victim
@@ -193,6 +197,20 @@ class GameSetup:
         federation, quality = self._federation(wrap(secured(grid, fleet.plan)))
         federation.restore(tensors)
         federation.streams = streams
-        if together:
-            federation.chunk_size, federation.apart = fleet.plan.population, attacker
+        if apart is not None:
+            federation.chunk_size = fleet.plan.population
+            federation.cut = partial(chunks_apart, apart=apart)
         return Stage(grid, federation, quality)
+
+
+def _refuse_tested_clients(people: Population) -> None:
+    """Refuses test records of clients: all may see the accuracies of a game, which have no noise.
+
+    Raises:
+        InputError: test records belong to clients, or may.
+    """
+    if people.test_owned:
+        raise InputError(
+            "data.path: test records belong to clients, or may, and the accuracies of attacked models depend "
+            "on them without any noise. Take test records of other users, whom user_test names."
+        )

@@ -108,8 +108,8 @@ def reference_models(setup: GameSetup, attack: Released, methods: set[str], roun
     training = training_of(scenario, attack, float(setup.fleet.sizes.mean()), rounds)
     settings = (attack.references, attack.gamma, attack.offline_a, *sorted(methods))
     key = (
-        *(scenario.model, setup.fleet.model.code, training, setup.fleet.streams.seed, settings),
-        *(scenario.data, scenario.evaluation, x.device, _digest(x, y, *others)),
+        *(scenario.model, training, setup.fleet.streams.seed, settings),
+        *(scenario.data, repr(scenario.evaluation), x.device, _digest(x, y, *others)),
     )
     if (shared := _latest.get(key)) is not None:
         return shared

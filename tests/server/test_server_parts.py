@@ -58,20 +58,6 @@ def test_chunks_cover_the_cohort_in_order_and_never_cross_hosts(hosts: int) -> N
     assert [(c.host, c.number) for c in cut] == sorted((c.host, c.number) for c in cut)
 
 
-@pytest.mark.parametrize("hosts", [1, 3])
-def test_a_client_apart_has_a_chunk_of_its_own(hosts: int) -> None:
-    cohort = np.arange(0, 60, 2)
-    cut = list(chunks(cohort, hosts=hosts, size=10, apart=14))
-    assert sorted(np.concatenate([chunk.clients for chunk in cut])) == cohort.tolist()
-    assert [chunk.clients.tolist() for chunk in cut if 14 in chunk.clients] == [[14]]
-    numbers = [[chunk.number for chunk in cut if chunk.host == host] for host in range(hosts)]
-    assert numbers == [list(range(len(of_host))) for of_host in numbers]
-    assert all(len(chunk.clients) <= 10 for chunk in cut)
-    absent = list(chunks(cohort, hosts=hosts, size=10, apart=15))
-    plain = list(chunks(cohort, hosts=hosts, size=10))
-    assert [chunk.clients.tolist() for chunk in absent] == [chunk.clients.tolist() for chunk in plain]
-
-
 def test_an_empty_cohort_has_no_chunks() -> None:
     assert list(chunks(np.arange(0), hosts=2, size=10)) == []
 

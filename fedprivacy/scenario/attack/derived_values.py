@@ -141,8 +141,21 @@ class GameValues:
         return round(self._records * self["data.public_fraction"])
 
     @property
+    def by_user(self) -> bool:
+        """Whether all targets are records of the victim, since clients are users."""
+        return self.has_targets and bool(self["data.partition"] == "by-user")
+
+    @property
+    def pool(self) -> int | None:
+        """The most records of which members and non-members are drawn, as far as it is known."""
+        if self.by_user:
+            data = self.run.data
+            return data.facts.most_of_user if isinstance(data, FileData) else None
+        return self.of_victim + self.public
+
+    @property
     def of_victim(self) -> int:
-        """The most records that the victim may own."""
+        """The most records that the victim may own; of users, who differ, those of the mean one."""
         if self["data.partition"] == "fixed-records":
             return int(self["data.records_per_client"])
         return math.ceil((self._records - self.public) / self.run.population)

@@ -31,16 +31,38 @@ def between(run: Scenario, game: GameSettings, attacks: Mapping[str, Attack]) ->
 
 def _too_few_records(key: str) -> Rule[GameValues]:
     """Refuses more targets than fair coins can be expected to give; the draw itself counts them."""
+
+    def broken(v: GameValues) -> bool:
+        drawn = v.by_user or (v.has_targets and v.public > 0)
+        return drawn and v.pool is not None and 2 * v[f"game.{key}"] > v.pool
+
+    def problem(v: GameValues) -> str:
+        pool = f"the victim's {v.of_victim} records and the {v.public} public ones are {v.pool}"
+        if v.by_user:
+            pool = f"no user has more than {v.pool} records"
+        return f"{pool}, and a fair coin for each makes about {(v.pool or 0) // 2} {key} of them"
+
     return Rule(
         f"game.{key}",
-        lambda v: v.has_targets and v.public > 0 and 2 * v[f"game.{key}"] > v.of_victim + v.public,
+        broken,
+        problem,
         lambda v: (
-            f"the victim's {v.of_victim} records and the {v.public} public ones are "
-            f"{v.of_victim + v.public}, and a fair coin for each makes about "
-            f"{(v.of_victim + v.public) // 2} {key} of them"
+            "Ask for fewer."
+            if v.by_user
+            else "Ask for fewer, or deal more records to a client or to the public part."
         ),
-        "Ask for fewer, or deal more records to a client or to the public part.",
     )
+
+
+def _without_public(v: GameValues) -> str:
+    """The remedy of a game of users with public ones: all that reads their records goes with them."""
+    readers = {
+        "evaluation.on": v["evaluation.on"] == "public",
+        "server.patience": v["server.patience"] is not None,
+        "training.adversarial": v["training.adversarial"] is not None,
+    }
+    names = [key for key, reads in readers.items() if reads]
+    return f"Remove it, and what reads public records: {', '.join(names)}." if names else "Remove it."
 
 
 def _answers_last(v: GameValues) -> Iterator[Finding]:
@@ -139,21 +161,24 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
         "data.partition",
         lambda v: v.has_pools and v["data.partition"] not in ("iid", "fixed-records", "by-user"),
         "members and non-members must come from the same pool, so records must be dealt at random",
-        'Set partition = "iid".',
+        lambda v: (
+            'Set partition = "iid" or "fixed-records"'
+            + ("." if v.has_public_pools else ', or "by-user" where user_train and user_test name users.')
+        ),
     ),
     Rule(
         "data.partition",
         lambda v: v.has_public_pools and v["data.partition"] == "by-user",
         "attacks in trials draw the victim's records and public ones from the same pool, so records must be "
         "dealt at random",
-        'Set partition = "iid".',
+        'Set partition = "iid" or "fixed-records".',
     ),
     Rule(
         "data.public_fraction",
-        lambda v: v.has_targets and v["data.partition"] == "by-user" and v["data.public_fraction"],
+        lambda v: v.by_user and bool(v["data.public_fraction"]),
         "where clients are users, the non-members are records of the victim, and public users have no part "
         "in the game",
-        "Remove it.",
+        _without_public,
     ),
     Rule(
         "data.public_fraction",
@@ -194,7 +219,7 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
     ),
     Rule(
         "evaluation.on",
-        lambda v: v["server.patience"] is not None and v["evaluation.on"] != "public",
+        lambda v: v["server.patience"] is not None and v["evaluation.on"] != "public" and not v.by_user,
         "in a game early stopping reads the records that this names, and the accuracy is of test records "
         "whatever it names",
         'Set on = "public".',

@@ -30,7 +30,7 @@ def _needs_references(key: str, why: str) -> Rule[Values]:
         lambda v: (
             "Remove it: nodes hold their own records alone."
             if v["data.name"] == ON_NODES
-            else "Set data.public_fraction = 0.3."
+            else "Set data.public_fraction = 0.3, or remove it."
         ),
     )
 

@@ -140,7 +140,9 @@ def test_where_clients_are_users_all_targets_are_records_of_the_victim() -> None
     assert np.array_equal(np.union1d(dealt.records(VICTIM), dealt.public), of_victim)
     assert np.isin(game.targets[game.members], dealt.records(VICTIM)).all()
     assert np.isin(game.targets[~game.members], dealt.public).all()
-    with pytest.raises(InputError, match=r"the 0 public ones .*attack a client with more records"):
+    with pytest.raises(
+        InputError, match=r"over the victim's 133 records there are .*attack a client with more records"
+    ):
         draw(5, people, members=100)
 
 

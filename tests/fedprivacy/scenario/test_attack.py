@@ -126,7 +126,8 @@ ONE_MISTAKE = {
         [('partition = "iid"', 'partition = "dirichlet"\nalpha = 0.5')],
         [
             'my.toml:6: data.partition = "dirichlet": members and non-members must come from the same pool, '
-            'so records must be dealt at random. Set partition = "iid".'
+            'so records must be dealt at random. Set partition = "iid" or "fixed-records", or "by-user" where '
+            "user_train and user_test name users."
         ],
     ),
     "members in the public scaling": (
@@ -630,15 +631,26 @@ def test_attacks_on_sums_end_with_the_answers_that_noise_is_made_for() -> None:
 
 def test_where_clients_are_users_the_victims_records_are_the_pool(tmp_path: Path) -> None:
     stream, path = np.random.default_rng(0), tmp_path / "users.npz"
-    x, y = stream.random((60, 4)), np.arange(60) % 3
-    np.savez(path, x_train=x, y_train=y, x_test=x, y_test=y, user_train=np.arange(60) % 6)
+    x, y = stream.random((240, 4)), np.arange(240) % 3
+    np.savez(path, x_train=x, y_train=y, x_test=x, y_test=y, user_train=np.arange(240) % 6)
     old = 'name = "purchase-like"\nrecords = 600\npartition = "iid"\nclients = 4\npublic_fraction = 0.4\n'
-    text = change((old, f'name = "npz"\npath = "{path}"\npartition = "by-user"\n'))
+    sizes = ("members = 30\nnonmembers = 60", "members = 15\nnonmembers = 15")
+    text = change((old, f'name = "npz"\npath = "{path}"\npartition = "by-user"\n'), sizes)
     loaded = loads(text, "my.toml")
     assert isinstance(loaded, AttackScenario)
     assert AttackScenario.from_text(loaded.to_toml()) == loaded
     refused = "where clients are users, the non-members are records of the victim"
     assert any(refused in line for line in complaints(text, "data.public_fraction=0.4"))
+    many = complaints(text, "game.nonmembers=21")  # of 40 records
+    assert any("game.nonmembers=21: no user has more than 40 records, and a fair" in line for line in many)
+    readers = ("data.public_fraction=0.4", "server.patience=1", "evaluation.on=public")
+    for override, names in (
+        ((), "evaluation.on, server.patience"),
+        (("evaluation.on=test",), "server.patience"),
+    ):
+        found = complaints(text, *readers, *override)
+        assert sum("public" in line for line in found) == 1
+        assert any(line.endswith(f"Remove it, and what reads public records: {names}.") for line in found)
     asks = '\n[attacks.asks]\nkind = "reconstruction"\nmethod = "analytic"\n'
     assert any(
         'data.partition = "by-user": attacks in trials draw the victim\'s records and public ones' in line

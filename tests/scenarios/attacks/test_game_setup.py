@@ -7,6 +7,7 @@ asked about at once, the level is that of all together (Bonferroni), and stated.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -445,6 +446,32 @@ def test_a_game_that_the_coins_do_not_give_is_refused() -> None:
         GameSetup(scenario("game.members=120", "seed=3"))
 
 
+@pytest.mark.parametrize(("tested", "refused"), [(None, True), ([3, 4], True), ([4, 5], False)])
+@pytest.mark.parametrize("attack", ["passive", "poisoning"])
+def test_a_game_whose_test_records_may_be_clients_is_refused(
+    tmp_path: Path, tested: list[int] | None, refused: bool, attack: str
+) -> None:
+    """All may see the accuracies of attacked models, which no noise covers."""
+    stream, path = np.random.default_rng(0), tmp_path / "users.npz"
+    x, y = stream.random((400, 4, 4)), np.arange(400) % 3
+    named = {} if tested is None else {"user_test": np.resize(tested, 400)}
+    np.savez(path, x_train=x, y_train=y, x_test=x, y_test=y, user_train=np.arange(400) % 4, **named)
+    attacks = {
+        "passive": '{kind = "passive", rounds = 1}',
+        "poisoning": '{kind = "poisoning", target = 0, pixels = [[3, 3]], value = 4.0}',
+    }
+    asked = scenario(
+        f'data={{name="npz", path="{path}", partition="by-user"}}',
+        "game={members=20, nonmembers=20, warm_up=2}" if attack == "passive" else "game={warm_up=2}",
+        f"attacks={{only={attacks[attack]}}}",
+    )
+    if refused:
+        with pytest.raises(InputError, match=r"data\.path: test records belong to clients, or may"):
+            GameSetup(asked)
+    else:
+        assert GameSetup(asked).game.people.partition.clients == 4
+
+
 def test_an_ascent_can_be_sent_to_everybody() -> None:
     """Then the others' updates begin where the victim's does, and it still gives the victim away."""
     setup = GameSetup(scenario("attacks.ascent.everybody=true"))
@@ -500,14 +527,13 @@ def test_around_a_participant_the_others_are_sent_one_message(
     setup = GameSetup(scenario(*overrides))
     [branch] = [each for each in branches_of(setup.scenario.attacks, 120) if name in each.names]
     tensors, sent = setup.warm_up(), []
-    chunks = strategy_module.chunks
+    aggregate = strategy_module.aggregate
 
-    def counted(*args, **kwargs):
-        cut = list(chunks(*args, **kwargs))
-        sent.append(len(cut))
-        return cut
+    def counted(requested, *args, **kwargs):
+        sent.append(len(requested))
+        return aggregate(requested, *args, **kwargs)
 
-    monkeypatch.setattr(strategy_module, "chunks", counted)
+    monkeypatch.setattr(strategy_module, "aggregate", counted)
     judgement = Judgement(setup.probe)
     outcome = attack_from_seat(setup, branch, tensors, judgement.see)
     assert set(sent) == {messages}

@@ -74,7 +74,8 @@ def scenario(tmp_path_factory) -> AttackScenario:
     y = np.arange(420) % 3
     x = rng.normal(size=(420, 4, 4)) * 0.3 + np.eye(3, 16)[y].reshape(420, 4, 4)
     users = np.arange(300) // 3 % 10
-    np.savez(path, x_train=x[:300], y_train=y[:300], x_test=x[300:], y_test=y[300:], user_train=users)
+    arrays = {"x_train": x[:300], "y_train": y[:300], "x_test": x[300:], "y_test": y[300:]}
+    np.savez(path, **arrays, user_train=users, user_test=np.full(120, 10))
     loaded = loads(TEXT.replace("PATH", str(path)))
     assert isinstance(loaded, AttackScenario)
     return loaded

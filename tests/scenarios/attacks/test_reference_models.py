@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,6 +100,18 @@ def test_other_records_under_the_same_settings_have_other_models() -> None:
     x[0, 0] = 1 - x[0, 0]
     changed = GameSetup(setup.scenario, people=replace(data, dataset=replace(data.dataset, x=x)))
     assert reference_models(changed, ATTACK, METHODS, ROUNDS) is not first
+
+
+def test_models_are_shared_where_records_have_the_same_groups(tmp_path: Path) -> None:
+    stream, path = np.random.default_rng(0), tmp_path / "ages.npz"
+    x, y = stream.random((480, 3)), np.arange(480) % 4
+    np.savez(path, x_train=x, y_train=y, x_test=x, y_test=y, feature_names=["age", "height", "weight"])
+    data = f'data={{name="npz", path="{path}", partition="iid", clients=3, public_fraction=0.4}}'
+    groups = 'evaluation={{groups=["age"], edges={{age=[{}]}}}}'
+    first, _ = models_of(data, groups.format(0.5))
+    assert [group.labels for group in first.groups] == [("below 0.5", "0.5 and above")]
+    assert models_of(data, groups.format(0.5), LOCAL.format(2.0))[0] is first
+    assert models_of(data, groups.format(0.6))[0] is not first
 
 
 def test_models_larger_than_the_bound_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,11 @@ sampling.cohort = 2
 [arms.shares]
 """
 TRAPS = ("attacks.raising.trap_units=4", "model={name='mlp', hidden=[80], activation='tanh'}")
+# In a larger size class than the clients before and after it.
+LARGE_VICTIM = (
+    *("federation.chunk_size=1", "game.victim=7", "data.public_fraction=0.5", "data.records=1280"),
+    "privacy={trust='local', clipping_norm=1.0, noise_multiplier=1.0}",
+)
 SEEDS = (1, 2, 3, 4)  # fixed beforehand
 
 
@@ -157,6 +162,7 @@ def test_an_attack_takes_the_rounds_that_have_the_victim() -> None:
         (("federation.chunk_size=1", "federation.observe=each"), 16),
         (("federation.chunk_size=1", "federation.hosts=2"), 16),
         (("federation.chunk_size=4",), 4),
+        (LARGE_VICTIM, 1),
     ],
 )
 def test_who_sees_sums_alone_sends_one_message_where_that_changes_no_bit(
@@ -164,20 +170,28 @@ def test_who_sees_sums_alone_sends_one_message_where_that_changes_no_bit(
 ) -> None:
     """One after the other in one message, clients are added up as in messages of their own."""
     sent: list[object] = []
-    act = adversary.SumObserver.act
+    totals: list[np.ndarray] = []
+    act, close = adversary.SumObserver.act, adversary.SumObserver.close
 
     def noting(observer, request):
         if adversary._clients_of(request) is not None:
             sent.append(request)
         return act(observer, request)
 
+    def adding(observer, total):
+        totals.append(total.updates)
+        return close(observer, total)
+
     monkeypatch.setattr(adversary.SumObserver, "act", noting)
+    monkeypatch.setattr(adversary.SumObserver, "close", adding)
     asked = scenario("attacks.looking.rounds=2", *overrides)
     _, joint, first = played(asked, "looking")
     assert len(sent) == 2 * messages
     monkeypatch.setattr(attacker_seats, "_sums_alike", lambda setup: False)
     _, apart, second = played(asked, "looking")
     assert first == second
+    assert len(totals) == 4
+    assert np.array_equal(totals[:2], totals[2:])
     features = joint.features(), apart.features()
     assert all((features[0][name] == features[1][name]).all() for name in features[1])
 
