@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from fedprivacy.data.images import SMALLEST, scattered, square_image
 from fedprivacy.errors import InputError
-from fedprivacy.models.partial_training import trained_parameters
+from fedprivacy.models.partial_training import frozen_part, trained_parameters
 from fedprivacy.models.scattering import Scattering
 from fedprivacy.scenario.model import Cnn, Logistic, Mlp
 
@@ -90,10 +90,20 @@ def _front(options: Logistic | Mlp | Cnn, features: Sequence[int]) -> tuple[list
 
 
 def formula(encoder: nn.Module) -> str | None:
-    """The formula that a frozen encoder is, so that equal formulas make equal features; None for others."""
-    layers = encoder if isinstance(encoder, nn.Sequential) else [encoder]
-    by_formula = all(type(layer) in (ToImage, Scattering, nn.GroupNorm, nn.Flatten) for layer in layers)
-    return repr(encoder) if by_formula and not list(encoder.parameters()) else None
+    """The formula that a frozen encoder is, with the digest of its tensors; None for encoders with code.
+
+    Encoders of equal formulas make equal features.
+    """
+    layers = encoder if type(encoder) is nn.Sequential else [encoder]
+    known = all(type(layer) in (ToImage, Scattering, nn.GroupNorm, nn.Flatten) for layer in layers)
+    if not known or list(encoder.parameters()) or any(map(_has_hooks, encoder.modules())):
+        return None
+    return f"{encoder}, digest {frozen_part(encoder).digest}"
+
+
+def _has_hooks(layer: nn.Module) -> bool:
+    """Whether code of others, or a `forward` in place of the class's, runs with the layer."""
+    return bool(layer._forward_hooks or layer._forward_pre_hooks) or "forward" in vars(layer)
 
 
 def _convolutions(options: Cnn, features: Sequence[int]) -> tuple[list[nn.Module], int]:

@@ -159,12 +159,18 @@ def features_of(encoder: nn.Module, x: Tensor) -> Features:
         return Features(encoder, x)
     for known, records, features in _shared:
         # Records are kept, so that no others can be in their place.
-        if known == name and records.shape == x.shape and records.data_ptr() == x.data_ptr():
+        if known == name and _are_same(records, x):
             return features
     features = Features(encoder, x)
     _shared.append((name, x, features))
     del _shared[:-_MOST_SHARED]
     return features
+
+
+def _are_same(records: Tensor, x: Tensor) -> bool:
+    """Whether two tensors are the same numbers at the same place in memory."""
+    place = (x.data_ptr(), x.shape, x.stride(), x.dtype)
+    return (records.data_ptr(), records.shape, records.stride(), records.dtype) == place
 
 
 def encode_all(encoder: nn.Module, x: Tensor) -> Tensor:

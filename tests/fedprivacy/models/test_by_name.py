@@ -186,3 +186,19 @@ def test_an_encoder_is_a_formula_only_where_it_has_no_weights_and_no_code() -> N
     assert formula(model) is None
     assert formula(nn.Sequential(nn.Flatten(), nn.ReLU())) is None
     assert formula(nn.Sequential(nn.GroupNorm(1, 2))) is None
+
+
+def test_an_encoder_is_another_formula_with_other_tensors_and_none_with_code_beside_it() -> None:
+    def encoder() -> nn.Sequential:
+        module = build(SCATTERED["logistic"], (8, 8), 2, seed=1)
+        assert isinstance(module, nn.Sequential)
+        return module[:4]
+
+    other = encoder()
+    other[1].fine.mul_(2)
+    assert formula(other) not in (None, formula(encoder()))
+    hooked, before, replaced = encoder(), encoder(), encoder()
+    hooked.register_forward_hook(lambda layer, given, made: 2 * made)
+    before[1].register_forward_pre_hook(lambda layer, given: None)
+    replaced[0].forward = lambda records: records
+    assert [formula(each) for each in (hooked, before, replaced)] == [None] * 3

@@ -209,6 +209,7 @@ def test_features_by_a_formula_are_computed_once_for_all_on_the_same_records() -
     assert features_of(other, torch.from_numpy(x.numpy())) is features
     assert features_of(first, x.clone()) is not features
     assert features_of(first, x[:3]) is not features
+    assert features_of(first, x.mT) is not features
     with_weights = nn.Sequential(nn.Linear(8, 2).requires_grad_(False))
     assert features_of(with_weights, x) is not features_of(with_weights, x)
 
