@@ -26,6 +26,7 @@ from fedprivacy.erm.study.people import records, study_streams
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.guarantees.remote_nodes import Stated
+from fedprivacy.io.processes import use_one_thread
 from fedprivacy.mechanisms.banded import CorrelatedNoise
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum
 from fedprivacy.messages.faults import Faults
@@ -362,6 +363,7 @@ class Submitted:
 
 
 def _train(grid: Grid, scenario: Scenario, submitted: Submitted) -> RunDirectory:
+    use_one_thread()  # more round otherwise, in the features of held-out records too
     people = for_server(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
     check_references(scenario, people)
     model = model_spec(
