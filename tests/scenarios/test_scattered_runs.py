@@ -27,7 +27,10 @@ SMALL = (
     *("data={name='digits', partition='iid', clients=20}", "model.features='scatternet'"),
     *("sampling={name='fixed', cohort=5}", "server.rounds=3"),
 )
-VERSION = "scatternet, version 1: Morlet wavelets of 2 scales and 8 directions, order 2, groups of 3 channels normalised"
+VERSION = (
+    "scatternet, version 2: Morlet wavelets of 2 scales and 8 directions, order 2, rounded to multiples of 2^-20, "
+    "reflected at the border, colour by colour, groups of 3 channels normalised with 1e-05 added to their variance"
+)
 
 
 def scattered(*overrides: str) -> Scenario:
@@ -43,7 +46,7 @@ def test_a_run_states_its_features_and_is_verified(tmp_path: Path) -> None:
     document = run(scattered(), tmp_path)
     part = document["plan"]["frozen"]
     assert (part["frozen"], part["features"], part["trained"]) == (0, VERSION, 3250)
-    assert part["digest"] == frozen_part(Fleet.of(scattered()).module).digest
+    assert part["digest"] == frozen_part(Fleet.of(scattered()).module, features=VERSION).digest
     note = f"The model reads features of each record ({VERSION})."
     assert any(note in text for text in document["notes"])
     assert note in (Path(document["path"]) / "report.html").read_text()
@@ -59,7 +62,7 @@ def test_a_stored_run_of_other_features_is_refused(tmp_path: Path) -> None:
     document = run(scattered(), tmp_path, report=False)
     file = Path(document["path"]) / "run.json"
     stored = json.loads(file.read_text())
-    for features in ("scatternet, version 2", None):
+    for features in ("scatternet, version 3", None):
         stored["plan"]["frozen"]["features"] = features
         file.write_text(json.dumps(stored))
         with pytest.raises(InputError, match=r"plan\.frozen\.features: does not fit the scenario's model"):
@@ -97,8 +100,8 @@ def test_an_interrupted_run_is_resumed_to_the_same_bits(tmp_path: Path) -> None:
 def test_a_node_with_another_version_of_the_features_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(scattered())
     Fleet.of(scattered(), plan=plan)
-    monkeypatch.setitem(scenario_model.FEATURES, "scatternet", "scatternet, version 2")
-    with pytest.raises(InputError, match=r"in the plan: digest \w+, scatternet, version 1"):
+    monkeypatch.setitem(scenario_model.FEATURES, "scatternet", "scatternet, version 3")
+    with pytest.raises(InputError, match=r"in the plan: digest \w+, scatternet, version 2"):
         Fleet.of(scattered(), plan=plan)
 
 
