@@ -109,7 +109,7 @@ FEATURES = {
 }
 
 
-def features_of(model: PartlyTrained) -> str | None:
+def stated_features(model: PartlyTrained) -> str | None:
     """The features that a model reads, with version and parameters; None where it reads records."""
     return FEATURES[model.features] if isinstance(model, ByName) and model.features else None
 

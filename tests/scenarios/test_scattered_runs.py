@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from torch import Tensor
 
 from clients.fleet import Fleet
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.models.partial_training import frozen_part
+from fedprivacy.models.scattering import Scattering
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario import Scenario
@@ -84,6 +86,23 @@ def test_every_number_of_workers_gives_the_same_bits(tmp_path: Path) -> None:
     ]
     assert len({weights(document).tobytes() for document in runs}) == 1
     assert len({document["final"]["loss"] for document in runs}) == 1
+
+
+def test_runs_on_the_same_records_encode_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Public records for evaluation, too."""
+    encoded: list[bytes] = []
+
+    def forward(layer: Scattering, images: Tensor) -> Tensor:
+        encoded.extend([images.numpy().tobytes()] * (len(images) == 1))
+        return transform(layer, images)
+
+    transform = Scattering.forward
+    monkeypatch.setattr(Scattering, "forward", forward)
+    public = ("data.public_fraction=0.2", "evaluation.on='public'")
+    for seed in (1, 2):
+        run(scattered(*public, f"seed={seed}"), tmp_path / str(seed), report=False)
+    assert encoded
+    assert len(set(encoded)) == len(encoded)
 
 
 def test_an_interrupted_run_is_resumed_to_the_same_bits(tmp_path: Path) -> None:
