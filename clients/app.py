@@ -50,9 +50,9 @@ def make_app(
     )
 
 
-def _pool_of_node(fleet: Fleet) -> AbstractContextManager[WorkerPool | None]:
-    """A worker process that can be stopped, for clients with a time limit: no server sees a hang."""
-    return nullcontext() if fleet.client_timeout is None else WorkerPool()
+def _pool_of_node(fleet: Fleet) -> WorkerPool:
+    """One thread, and for clients with a time limit a process that can be stopped: no server sees a hang."""
+    return WorkerPool()
 
 
 def _app(

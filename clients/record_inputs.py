@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from fedprivacy.training.features import Features, features_of, split
+from fedprivacy.training.features import Features, shared_features, split
 
 
 class RecordInputs:
@@ -46,7 +46,9 @@ class RecordInputs:
     def features(self) -> Features | None:
         """The features of all records, None where no frozen encoder is in front of the model."""
         encoder, _ = self.parts
-        return None if encoder is None else features_of(encoder, self.x)
+        if encoder is None:
+            return None
+        return shared_features(encoder, self._records) if self._device == "cpu" else Features(encoder, self.x)
 
     def ready(self, clients: Sequence[NDArray[np.int64]]) -> torch.Tensor:
         """The inputs of all records, of which those of some clients are computed.

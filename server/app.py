@@ -26,6 +26,7 @@ from fedprivacy.erm.study.people import records, study_streams
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.guarantees.remote_nodes import Stated
+from fedprivacy.io.processes import use_one_thread
 from fedprivacy.mechanisms.banded import CorrelatedNoise
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum
 from fedprivacy.messages.faults import Faults
@@ -54,7 +55,7 @@ from fedprivacy.statistics.plan import people_of
 from fedprivacy.statistics.plan import plan_of as statistics_plan_of
 from fedprivacy.statistics.record import StatisticsRecord
 from fedprivacy.statistics.streams import statistics_streams
-from fedprivacy.training.features import encode, encode_all, split
+from fedprivacy.training.features import encode_all, split
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 from server.aggregation import RoundTotal, nobody_took_part
 from server.deployment_grid import PollingGrid
@@ -169,8 +170,9 @@ def _run_rounds(
         x, y = people.held_out(on)
         if encoder is None:
             return x, y
-        way = encode_all if on == "test" else encode  # other held-out records are a copy, not to be shared
-        return way(encoder, torch.from_numpy(x)).numpy(), y
+        if on != "test":  # x is a copy, and other runs on these records share the features of the original
+            return encode_all(encoder, people.dataset.x, people.references).numpy(), y
+        return encode_all(encoder, x).numpy(), y
 
     x, y = held_out(scenario.evaluation.on)
     # Early stopping reads the loss on public records only: other held-out records may belong to clients.
@@ -362,6 +364,7 @@ class Submitted:
 
 
 def _train(grid: Grid, scenario: Scenario, submitted: Submitted) -> RunDirectory:
+    use_one_thread()  # more round otherwise, in the features of held-out records too
     people = for_server(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
     check_references(scenario, people)
     model = model_spec(

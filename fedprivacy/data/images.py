@@ -7,8 +7,13 @@ from collections.abc import Sequence
 
 Image = tuple[int, int]  # channels and side of a square image
 
-# Of the scattering transform (`models.scattering`).
+# Of the scattering transform (`models.scattering`) and its normalisation. A change of these, or of how the
+# features are computed or ordered, is another version (`scenario.model.FEATURES`).
 SCALES, ORIENTATIONS = 2, 8
+PADDING = "reflect"  # beyond the border
+GRID = 2.0**-20  # to which filters are rounded: the digest has no rounding noise of a Fourier transform
+GROUP = 3  # channels that are normalised together, as in Tramer and Boneh 2021
+EPSILON = 1e-5  # added to the variance of a group
 STRIDE = 2**SCALES  # pixels that one output stands for, each way
 CHANNELS = 1 + SCALES * ORIENTATIONS + math.comb(SCALES, 2) * ORIENTATIONS**2  # of one colour
 SMALLEST = 2 * STRIDE  # the side of an image: reflection at its border needs as much

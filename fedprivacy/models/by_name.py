@@ -12,13 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fedprivacy.data.images import SMALLEST, scattered, square_image
+from fedprivacy.data.images import EPSILON, GROUP, SMALLEST, scattered, square_image
 from fedprivacy.errors import InputError
-from fedprivacy.models.partial_training import trained_parameters
+from fedprivacy.models.partial_training import frozen_part, trained_parameters
 from fedprivacy.models.scattering import Scattering
 from fedprivacy.scenario.model import Cnn, Logistic, Mlp
 
-GROUP = 3  # channels that are normalised together, as in Tramer and Boneh 2021
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
 
@@ -70,6 +69,17 @@ class ToImage(nn.Module):
         return records.reshape(-1, *self.shape).movedim(-1, 1)
 
 
+class GroupNorm(nn.GroupNorm):
+    """Normalisation of groups of channels by the image's own mean and variance."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(channels // GROUP, channels, EPSILON, affine=False)
+
+    def extra_repr(self) -> str:
+        # It is in digests: versions of torch print other words.
+        return f"groups={self.num_groups}, eps={self.eps}"
+
+
 def _front(options: Logistic | Mlp | Cnn, features: Sequence[int]) -> tuple[list[nn.Module], tuple[int, ...]]:
     """The frozen layers that make features of images, and the shape of what the other layers read.
 
@@ -85,15 +95,24 @@ def _front(options: Logistic | Mlp | Cnn, features: Sequence[int]) -> tuple[list
             "(64,), (28, 28), or (32, 32, 3) with the channels last."
         )
     channels, side = scattered(image)
-    norm = nn.GroupNorm(channels // GROUP, channels, affine=False)
-    return [ToImage(*image), Scattering(image[1]), norm], (channels, side, side)
+    return [ToImage(*image), Scattering(image[1]), GroupNorm(channels)], (channels, side, side)
 
 
 def formula(encoder: nn.Module) -> str | None:
-    """The formula that a frozen encoder is, so that equal formulas make equal features; None for others."""
-    layers = encoder if isinstance(encoder, nn.Sequential) else [encoder]
-    by_formula = all(type(layer) in (ToImage, Scattering, nn.GroupNorm, nn.Flatten) for layer in layers)
-    return repr(encoder) if by_formula and not list(encoder.parameters()) else None
+    """The formula that a frozen encoder is, with the digest of its tensors; None for encoders with code.
+
+    Encoders of equal formulas make equal features.
+    """
+    layers = encoder if type(encoder) is nn.Sequential else [encoder]
+    known = all(type(layer) in (ToImage, Scattering, GroupNorm, nn.Flatten) for layer in layers)
+    if not known or list(encoder.parameters()) or any(map(_has_hooks, encoder.modules())):
+        return None
+    return f"{encoder}, digest {frozen_part(encoder).digest}"
+
+
+def _has_hooks(layer: nn.Module) -> bool:
+    """Whether code of others, or a `forward` in place of the class's, runs with the layer."""
+    return bool(layer._forward_hooks or layer._forward_pre_hooks) or "forward" in vars(layer)
 
 
 def _convolutions(options: Cnn, features: Sequence[int]) -> tuple[list[nn.Module], int]:

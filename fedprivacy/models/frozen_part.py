@@ -17,7 +17,7 @@ class FrozenPart:
     have been trained before.
 
     Args:
-        digest: Of their names, types, shapes and values.
+        digest: Of their names, types, shapes and values; with features of the layers that make them, too.
         frozen: The number of frozen parameters.
         trained: The number of trained parameters, which is the length of an update.
         file: The digest of the file with weights that the model starts with; None without one.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import chain
+from itertools import chain, takewhile
 
 import torch
 from torch import Tensor, nn
@@ -132,6 +132,9 @@ def frozen_part(module: nn.Module, file: str | None = None, features: str | None
     digest = hashlib.blake2b(digest_size=16)
     for name, value in frozen.items():
         digest.update(f"/{name}/{value.dtype}/{tuple(value.shape)}/".encode() + content(value))
+    if features is not None:  # what its layers do, such as the normalisation, is in no tensor
+        layers = takewhile(lambda layer: not list(layer.parameters()), module.children())
+        digest.update("".join(f"/{layer}" for layer in layers).encode())
     trained = trained_size(module)
     every = sum(parameter.numel() for parameter in module.parameters())
     buffers = sum(value.numel() for value in module.buffers())

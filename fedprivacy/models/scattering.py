@@ -2,9 +2,9 @@
 
 Morlet wavelets filter an image in `ORIENTATIONS` directions at `SCALES` scales; those of the larger scale
 filter the moduli of the smaller one again; and all is averaged locally. Means, edges and pairs of edges
-remain: 81 channels of a quarter of the image's side. The filters are those of the package kymatio, up to
-rounding (Andreux et al. 2020). Its documented import fails with scipy 1.17, and it takes thirty times as long
-for one image by itself.
+remain: 81 channels of a quarter of the image's side. The filters are those of the package kymatio (Andreux et
+al. 2020) up to rounding: ours lie on a grid, so that every Fourier transform gives the same digest. Its
+documented import fails with scipy 1.17, and it takes thirty times as long for one image by itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fedprivacy.data.images import ORIENTATIONS, SCALES, STRIDE
+from fedprivacy.data.images import GRID, ORIENTATIONS, PADDING, SCALES, STRIDE
 
 _BLOCK = 64  # images
 Array = NDArray[np.float64]
@@ -48,14 +48,14 @@ class Scattering(nn.Module):
             self.register_buffer(name, value)
 
     def extra_repr(self) -> str:
-        return f"side={self.side}"
+        return f"side={self.side}, padding={PADDING}"
 
     def forward(self, images: Tensor) -> Tensor:
         # One image takes up to 3 MB on the way, at 28 x 28 pixels.
         return torch.cat([self._coefficients(block) for block in images.split(_BLOCK)])
 
     def _coefficients(self, images: Tensor) -> Tensor:
-        padded = nn.functional.pad(images, self.padding, mode="reflect")
+        padded = nn.functional.pad(images, self.padding, mode=PADDING)
         spectrum = torch.fft.fft2(padded)[:, :, None]
         first = torch.fft.ifft2(spectrum * self.fine).abs()
         first_coarse = _halved(spectrum * self.coarse).abs()
@@ -82,12 +82,14 @@ def _shapes(padded: int) -> dict[str, tuple[int, ...]]:
 @lru_cache(maxsize=2)
 def _filters(padded: int) -> Mapping[str, Array]:
     turns = range(ORIENTATIONS)
-    return {
+    filters = {
         "fine": np.stack([_wavelet(padded, 0, turn) for turn in turns]),
         "coarse": np.stack([_wavelet(padded, 1, turn) for turn in turns]),
         "average": _average(padded, 0),
         "average_coarse": _average(padded, 1),
     }
+    # Without the negative zeros, which have other bits.
+    return {name: np.round(values / GRID) * GRID + 0.0 for name, values in filters.items()}
 
 
 def _halved(spectrum: Tensor) -> Tensor:

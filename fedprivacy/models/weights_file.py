@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from fedprivacy.errors import InputError
 from fedprivacy.io.tensor_file import read_tensor_file
 from fedprivacy.models.from_code import reason
+from fedprivacy.models.scattering import Scattering
 
 _SHOWN = 10  # names in a message
 
@@ -65,7 +66,8 @@ class WeightsFile:
 
         Raises:
             InputError: a tensor of the file has no place of its name, shape and kind of numbers in the model,
-                or two of one place differ, or a frozen parameter is not in the file.
+                or two of one place differ, or a frozen parameter is not in the file, or it has other values
+                than a formula of the model.
         """
         parameters = dict(module.named_parameters(remove_duplicate=False))
         places = parameters | dict(module.named_buffers(remove_duplicate=False))
@@ -73,6 +75,8 @@ class WeightsFile:
         if unknown:
             lacking = f"the model has no parameter {', '.join(unknown[:_SHOWN])}"
             raise _wrong(self.path, f"{lacking}. It has: {', '.join(list(places)[:_SHOWN])}")
+        layers = [layer for layer in module.modules() if isinstance(layer, Scattering)]
+        of_formulas = {id(value) for layer in layers for value in layer.buffers()}
         read: dict[int, str] = {}
         for name, value in self.tensors.items():
             place = places[name]
@@ -86,6 +90,12 @@ class WeightsFile:
                     self.path,
                     f"tensor {name} is {_kind(value)}, and the model's is {_kind(place)}. Remove it from the "
                     "file, or change the model",
+                )
+            if id(place) in of_formulas and not torch.equal(place, value.to(place.dtype)):
+                raise _wrong(
+                    self.path,
+                    f"tensor {name} differs from the values of its formula, which model.features names. "
+                    "Remove it from the file",
                 )
             place.copy_(value)
         for name, value in parameters.items():

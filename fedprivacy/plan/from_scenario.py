@@ -42,7 +42,7 @@ from fedprivacy.sampling.cohorts import (
 from fedprivacy.scenario import Code, OnNodes, PoissonTraining, ReplacementTraining, Scenario
 from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.derived_values import Values
-from fedprivacy.scenario.model import features_of
+from fedprivacy.scenario.model import stated_features
 from fedprivacy.scenario.privacy import CentralPrivacy, DistributedPrivacy
 from fedprivacy.scenario.sections import AdamServer, MomentumServer, Privacy, Server
 
@@ -167,7 +167,7 @@ def _stored_part(scenario: Scenario, stored: Plan) -> FrozenPart | None:
         raise InputError("plan.frozen: the scenario's model has no frozen parameters. Start a new run.")
     if (part.file is None) != (model.weights is None):
         raise InputError("plan.frozen.file: does not fit the scenario's model.weights. Start a new run.")
-    if part.features != features_of(model):
+    if part.features != stated_features(model):
         raise InputError("plan.frozen.features: does not fit the scenario's model.features. Start a new run.")
     length = getattr(stored.mechanism, "dimension", part.trained)
     if length != part.trained:

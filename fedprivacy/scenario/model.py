@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from fedprivacy.data.images import ORIENTATIONS, SCALES, Image
+from fedprivacy.data.images import EPSILON, GRID, GROUP, ORIENTATIONS, PADDING, SCALES, Image
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.base import Section
 
@@ -103,12 +103,13 @@ class ByName(PartlyTrained):
 
 # Features by name -> their version and parameters, as plans state them.
 FEATURES = {
-    "scatternet": f"scatternet, version 1: Morlet wavelets of {SCALES} scales and {ORIENTATIONS} directions, "
-    "order 2, groups of 3 channels normalised",
+    "scatternet": f"scatternet, version 2: Morlet wavelets of {SCALES} scales and {ORIENTATIONS} directions, "
+    f"order 2, rounded to multiples of 2^{math.log2(GRID):.0f}, {PADDING}ed at the border, colour by colour, "
+    f"groups of {GROUP} channels normalised with {EPSILON:g} added to their variance",
 }
 
 
-def features_of(model: PartlyTrained) -> str | None:
+def stated_features(model: PartlyTrained) -> str | None:
     """The features that a model reads, with version and parameters; None where it reads records."""
     return FEATURES[model.features] if isinstance(model, ByName) and model.features else None
 

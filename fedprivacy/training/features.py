@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import mmap
+import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -95,27 +97,48 @@ def on_features(module: nn.Module, x: Tensor) -> tuple[nn.Module, Tensor]:
     return head, encode(encoder, x)
 
 
+@dataclass(frozen=True)
+class FeatureMemory:
+    """The features of records as far as they are known; on the CPU forked processes share the memory.
+
+    Args:
+        values: The features, float32, shape (records, *shape).
+        known: Whether those of a record are known.
+    """
+
+    values: Tensor
+    known: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, encoder: nn.Module, x: Tensor) -> FeatureMemory:
+        """Memory for the features of records, none of which is known."""
+        with torch.no_grad():
+            shape = tuple(encoder(_trial_records(x.shape[1:], x.device)).shape[1:])
+        known = np.frombuffer(mmap.mmap(-1, max(1, len(x))), np.bool_, len(x))
+        if x.device.type != "cpu":
+            return cls(x.new_empty(len(x), *shape), known)
+        numbers = len(x) * math.prod(shape)
+        shared = np.frombuffer(mmap.mmap(-1, max(1, 4 * numbers)), np.float32, numbers)
+        return cls(torch.from_numpy(shared).view(-1, *shape), known)
+
+
 class Features:
     """The features of all records, each computed when its client first trains.
-
-    On the CPU they lie in memory that forked processes share, so that each is computed once for all of them.
 
     Args:
         encoder: The frozen part in front of the model, where the records are.
         x: All records, float32, shape (records, *features).
+        memory: The features that are known; None: new memory.
     """
 
-    def __init__(self, encoder: nn.Module, x: Tensor) -> None:
+    def __init__(self, encoder: nn.Module, x: Tensor, memory: FeatureMemory | None = None) -> None:
         self._encoder, self._x = encoder, x
-        with torch.no_grad():
-            self.shape = tuple(encoder(_trial_records(x.shape[1:], x.device)).shape[1:])
-        if x.device.type == "cpu":
-            numbers = len(x) * math.prod(self.shape)
-            shared = np.frombuffer(mmap.mmap(-1, max(1, 4 * numbers)), np.float32, numbers)
-            self._values = torch.from_numpy(shared).view(-1, *self.shape)
-        else:
-            self._values = x.new_empty(len(x), *self.shape)
-        self._known = np.frombuffer(mmap.mmap(-1, max(1, len(x))), np.bool_, len(x))
+        self.memory = memory or FeatureMemory.of(encoder, x)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the features of one record."""
+        return tuple(self.memory.values.shape[1:])
 
     def of(self, records: Sequence[NDArray[np.int64]]) -> Tensor:
         """All features, of which those of these records are computed.
@@ -126,12 +149,13 @@ class Features:
         Returns:
             float32, shape (all records, *shape), without a copy.
         """
+        values, known = self.memory.values, self.memory.known
         for rows in records:
-            for row in rows[~self._known[rows]].tolist():
-                if not self._known[row]:  # another process may have been faster
-                    self._values[row] = self._feature(row)
-                    self._known[row] = True
-        return self._values
+            for row in rows[~known[rows]].tolist():
+                if not known[row]:  # another process may have been faster
+                    values[row] = self._feature(row)
+                    known[row] = True
+        return values
 
     def _feature(self, row: int) -> Tensor:
         try:
@@ -141,37 +165,51 @@ class Features:
             return self._x.new_full(self.shape, torch.nan)
 
 
-_MOST_SHARED = 2  # training records and test records
-_shared: list[tuple[str, Tensor, Features]] = []
+# By formula, and by place, shape, strides and type of records, for as long as the records are in memory.
+_shared: dict[tuple[object, ...], FeatureMemory] = {}
 
 
-def features_of(encoder: nn.Module, x: Tensor) -> Features:
+def shared_features(encoder: nn.Module, records: NDArray[np.float32]) -> Features:
     """The features of all records, those by a formula shared by all that runs here on these records.
 
     The runs of a comparison compute each once, also in processes that are forked after the first call.
 
     Args:
-        encoder: The frozen part in front of the model, where the records are.
-        x: All records, float32, shape (records, *features), which nobody changes.
+        encoder: The frozen part in front of the model, on the CPU.
+        records: All records, shape (records, *features), which nobody changes.
     """
     name = formula(encoder)
-    if name is None or x.device.type != "cpu":
-        return Features(encoder, x)
-    for known, records, features in _shared:
-        # Records are kept, so that no others can be in their place.
-        if known == name and records.shape == x.shape and records.data_ptr() == x.data_ptr():
-            return features
-    features = Features(encoder, x)
-    _shared.append((name, x, features))
-    del _shared[:-_MOST_SHARED]
+    if name is None:
+        return Features(encoder, torch.from_numpy(records))
+    key = (name, records.ctypes.data, records.shape, records.strides, records.dtype)
+    features = Features(encoder, torch.from_numpy(records), _shared.get(key))
+    if key not in _shared:
+        _shared[key] = features.memory
+        weakref.finalize(_owner(records), _shared.pop, key, None).atexit = False
     return features
 
 
-def encode_all(encoder: nn.Module, x: Tensor) -> Tensor:
-    """The features of all of some records, shared as `features_of` shares them."""
+def _owner(records: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The array whose memory an array is a view of."""
+    while isinstance(records.base, np.ndarray):
+        records = records.base
+    return records
+
+
+def encode_all(
+    encoder: nn.Module, records: NDArray[np.float32], rows: NDArray[np.int64] | None = None
+) -> Tensor:
+    """The features of some records, shared as `shared_features` shares them.
+
+    Args:
+        encoder: The frozen part in front of a model, on the CPU.
+        records: Records, shape (records, *features).
+        rows: The numbers of those that are encoded; None: all.
+    """
     if formula(encoder) is None:
-        return encode(encoder, x)
-    return features_of(encoder, x).of([np.arange(len(x))])
+        return encode(encoder, torch.from_numpy(records if rows is None else records[rows]))
+    features = shared_features(encoder, records)
+    return features.of([np.arange(len(records))]) if rows is None else features.of([rows])[rows]
 
 
 def share_features(module: nn.Module, *records: NDArray[np.float32]) -> None:
@@ -184,4 +222,4 @@ def share_features(module: nn.Module, *records: NDArray[np.float32]) -> None:
     for x in records:
         encoder, _ = split(module, x.shape[1:], len(x))
         if encoder is not None and formula(encoder) is not None:
-            features_of(encoder, torch.from_numpy(x))
+            shared_features(encoder, x)

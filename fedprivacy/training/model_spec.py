@@ -20,7 +20,7 @@ from fedprivacy.models.partial_training import (
     trained_size,
 )
 from fedprivacy.models.weights_file import WeightsFile
-from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, features_of, permit
+from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, permit, stated_features
 from fedprivacy.training.module_checks import check
 
 
@@ -83,7 +83,7 @@ def model_spec(
     if isinstance(options, Code):
         check(module, make(0), options, features, classes)
         code = source_digest(options, module)
-    part = frozen_part(module, digest, features_of(options))
+    part = frozen_part(module, digest, stated_features(options))
     values = frozen_tensors(module)
     if not values:
         # Code may draw its weights, or read trained ones: only the user knows.

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from torch import Tensor
 
 from clients.fleet import Fleet
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.models.partial_training import frozen_part
+from fedprivacy.models.scattering import Scattering
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario import Scenario
@@ -27,7 +29,10 @@ SMALL = (
     *("data={name='digits', partition='iid', clients=20}", "model.features='scatternet'"),
     *("sampling={name='fixed', cohort=5}", "server.rounds=3"),
 )
-VERSION = "scatternet, version 1: Morlet wavelets of 2 scales and 8 directions, order 2, groups of 3 channels normalised"
+VERSION = (
+    "scatternet, version 2: Morlet wavelets of 2 scales and 8 directions, order 2, rounded to multiples of 2^-20, "
+    "reflected at the border, colour by colour, groups of 3 channels normalised with 1e-05 added to their variance"
+)
 
 
 def scattered(*overrides: str) -> Scenario:
@@ -43,7 +48,7 @@ def test_a_run_states_its_features_and_is_verified(tmp_path: Path) -> None:
     document = run(scattered(), tmp_path)
     part = document["plan"]["frozen"]
     assert (part["frozen"], part["features"], part["trained"]) == (0, VERSION, 3250)
-    assert part["digest"] == frozen_part(Fleet.of(scattered()).module).digest
+    assert part["digest"] == frozen_part(Fleet.of(scattered()).module, features=VERSION).digest
     note = f"The model reads features of each record ({VERSION})."
     assert any(note in text for text in document["notes"])
     assert note in (Path(document["path"]) / "report.html").read_text()
@@ -59,7 +64,7 @@ def test_a_stored_run_of_other_features_is_refused(tmp_path: Path) -> None:
     document = run(scattered(), tmp_path, report=False)
     file = Path(document["path"]) / "run.json"
     stored = json.loads(file.read_text())
-    for features in ("scatternet, version 2", None):
+    for features in ("scatternet, version 3", None):
         stored["plan"]["frozen"]["features"] = features
         file.write_text(json.dumps(stored))
         with pytest.raises(InputError, match=r"plan\.frozen\.features: does not fit the scenario's model"):
@@ -83,6 +88,23 @@ def test_every_number_of_workers_gives_the_same_bits(tmp_path: Path) -> None:
     assert len({document["final"]["loss"] for document in runs}) == 1
 
 
+def test_runs_on_the_same_records_encode_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Public records for evaluation, too."""
+    encoded: list[bytes] = []
+
+    def forward(layer: Scattering, images: Tensor) -> Tensor:
+        encoded.extend([images.numpy().tobytes()] * (len(images) == 1))
+        return transform(layer, images)
+
+    transform = Scattering.forward
+    monkeypatch.setattr(Scattering, "forward", forward)
+    public = ("data.public_fraction=0.2", "evaluation.on='public'")
+    for seed in (1, 2):
+        run(scattered(*public, f"seed={seed}"), tmp_path / str(seed), report=False)
+    assert encoded
+    assert len(set(encoded)) == len(encoded)
+
+
 def test_an_interrupted_run_is_resumed_to_the_same_bits(tmp_path: Path) -> None:
     def stop(event: dict) -> None:
         raise KeyboardInterrupt
@@ -97,8 +119,8 @@ def test_an_interrupted_run_is_resumed_to_the_same_bits(tmp_path: Path) -> None:
 def test_a_node_with_another_version_of_the_features_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(scattered())
     Fleet.of(scattered(), plan=plan)
-    monkeypatch.setitem(scenario_model.FEATURES, "scatternet", "scatternet, version 2")
-    with pytest.raises(InputError, match=r"in the plan: digest \w+, scatternet, version 1"):
+    monkeypatch.setitem(scenario_model.FEATURES, "scatternet", "scatternet, version 3")
+    with pytest.raises(InputError, match=r"in the plan: digest \w+, scatternet, version 2"):
         Fleet.of(scattered(), plan=plan)
 
 

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from flwr.app import Context, RecordDict
+from torch import nn
 
 from clients.app import app as client_app
+from clients.node import _of_run
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.guarantees.remote_nodes import Stated
+from fedprivacy.messages.protocol import TrainReply, TrainRequest, parts_of
+from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.population.clients import _population
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import write
+from fedprivacy.scenario import Scenario
+from fedprivacy.training.features import encode_all
 from fedprivacy.verification.verify import checked_document
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.runner import resume
 from server.aggregation import nobody_took_part
 from server.app import app as server_app
+from server.messages import request_to
 
 
 def played(out: Path, text: str, configs: list[dict[str, Any]], **run_config: Any) -> dict[str, Any]:
@@ -62,6 +72,58 @@ def assumed(document: dict[str, Any], observer: str = "server") -> str:
     """What a guarantee against an observer rests on."""
     [found] = [one for one in document["privacy"]["guarantees"] if one["observer"] == observer]
     return "; ".join(found["assumptions"])
+
+
+@pytest.fixture
+def scattered(make_scenario, tmp_path: Path) -> str:
+    """A scenario on scattering coefficients of 28 x 28 pixels, whose bits depend on the number of threads."""
+    x = np.random.default_rng(5).random((24, 28, 28), np.float32)
+    y = np.arange(24) % 2
+    np.savez(tmp_path / "images.npz", x_train=x, y_train=y, x_test=x[:6], y_test=y[:6])
+    data = f"data={{name='npz', path='{tmp_path / 'images.npz'}', partition='iid', clients=12}}"
+    return make_scenario(data, "model.features='scatternet'", "server.rounds=1").to_toml()
+
+
+@pytest.fixture
+def threads() -> Iterator[Callable[[int], None]]:
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_a_server_makes_features_with_one_thread(
+    scattered: str, threads: Callable[[int], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = []
+
+    def counted(encoder: nn.Module, *records: Any) -> torch.Tensor:
+        counts.append(torch.get_num_threads())
+        return encode_all(encoder, *records)
+
+    monkeypatch.setattr("server.app.encode_all", counted)
+    threads(4)
+    played(tmp_path, scattered, [{"partition-id": 0, "num-partitions": 1}])
+    assert counts == [1]
+
+
+def test_a_node_trains_to_the_same_bits_at_every_number_of_threads(
+    scattered: str, threads: Callable[[int], None]
+) -> None:
+    scenario, replies = Scenario.from_text(scattered), []
+    plan = plan_of(scenario)
+    assert plan.frozen is not None
+    weights = np.zeros(plan.frozen.trained, np.float32)
+    request = TrainRequest(0, 0, 0, np.arange(12), weights, plan, "sum")
+    for number in (1, 4):
+        _of_run.cache_clear()
+        _population.cache_clear()  # with the records of the other node, and their features
+        threads(number)
+        grid = EmbeddedGrid(client_app, [{"partition-id": 0, "num-partitions": 1}], {"scenario": scattered})
+        [reply] = grid.send_and_receive([request_to(1, "train", "0/0", *request.parts())])
+        assert not reply.has_error(), reply.error.reason
+        replies.append(TrainReply.of(*parts_of(reply), parameters=len(weights), observe="sum").updates)
+    assert replies[0].any()
+    assert replies[0].tobytes() == replies[1].tobytes()
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ FEATURES_FIT_IMAGES = First(
         "model.features",
         lambda v: v["model.features"] is not None and _has_no_images(v),
         lambda v: f"needs square images, and the records of data set {literal(v['data.name'])} are none",
-        'Remove it, or set data.name = "digits".',
+        "Remove it, or take data with the shape of square images, such as (64,), (28, 28) or (32, 32, 3).",
     ),
     Rule[Values](
         "model.features",

@@ -8,9 +8,10 @@ from torch import nn
 from fedprivacy.data.images import scattered, square_image
 from fedprivacy.errors import InputError
 from fedprivacy.models.by_name import build, evaluate, flat_weights, formula, unflatten
+from fedprivacy.models.partial_training import frozen_part
 from fedprivacy.models.scattering import Scattering
 from fedprivacy.scenario import Cnn, Logistic, Mlp
-from fedprivacy.scenario.model import cnn_size, dense_parameters
+from fedprivacy.scenario.model import FEATURES, cnn_size, dense_parameters
 
 MLP = Mlp(name="mlp", hidden=(5, 4), activation="tanh")
 
@@ -172,6 +173,36 @@ def test_scattering_coefficients_of_an_image_are_normalised_by_themselves() -> N
     torch.testing.assert_close(features, nn.functional.group_norm(raw, 27))
 
 
+# Of a coloured image: a channel, and its features in column 1 of the rows 0 and 1.
+VERSION_2 = [
+    *((0, 1.48675, 1.6989), (1, -0.62369, -0.68352), (2, -0.73844, -0.6943), (16, 1.46008, 1.06995)),
+    *((17, -1.22911, -1.43541), (80, 0.40687, -0.12857), (81, 1.11698, 1.69351), (90, 1.10886, -0.096)),
+    *((162, 1.523, 1.79622), (242, 1.13522, 0.48727)),
+]
+
+
+def test_the_features_of_a_version_are_these_numbers() -> None:
+    """Other numbers, or another order of channels, are another version: plans name no more than that."""
+    number = torch.arange(64).reshape(8, 8)
+    grey = ((137 * number**2 + 3100 * number) % 10007).float() / 10007
+    image = torch.stack([grey, grey.T, grey**2], dim=-1)
+    module = build(SCATTERED["logistic"], (8, 8, 3), 2, seed=1)
+    assert isinstance(module, nn.Sequential)
+    [features] = module[:3](image[None])
+    assert FEATURES["scatternet"].startswith("scatternet, version 2:")
+    for channel, *values in VERSION_2:
+        assert features[channel, :, 1].tolist() == pytest.approx(values, abs=1e-4)
+
+
+def test_the_digest_of_features_covers_what_is_in_no_tensor() -> None:
+    def digest(eps: float) -> str:
+        module = build(SCATTERED["cnn"], (8, 8), 2, seed=1)
+        module[2].eps = eps
+        return frozen_part(module, features=FEATURES["scatternet"]).digest
+
+    assert digest(1e-5) == digest(1e-5) != digest(1e-4)
+
+
 @pytest.mark.parametrize("shape", [(7, 7), (49,), (20,), (8, 9), (8, 8, 2)])
 def test_records_that_are_no_images_have_no_scattering_coefficients(shape: tuple[int, ...]) -> None:
     with pytest.raises(InputError, match=r'model\.features = "scatternet": needs square images'):
@@ -186,3 +217,19 @@ def test_an_encoder_is_a_formula_only_where_it_has_no_weights_and_no_code() -> N
     assert formula(model) is None
     assert formula(nn.Sequential(nn.Flatten(), nn.ReLU())) is None
     assert formula(nn.Sequential(nn.GroupNorm(1, 2))) is None
+
+
+def test_an_encoder_is_another_formula_with_other_tensors_and_none_with_code_beside_it() -> None:
+    def encoder() -> nn.Sequential:
+        module = build(SCATTERED["logistic"], (8, 8), 2, seed=1)
+        assert isinstance(module, nn.Sequential)
+        return module[:4]
+
+    other = encoder()
+    other[1].fine.mul_(2)
+    assert formula(other) not in (None, formula(encoder()))
+    hooked, before, replaced = encoder(), encoder(), encoder()
+    hooked.register_forward_hook(lambda layer, given, made: 2 * made)
+    before[1].register_forward_pre_hook(lambda layer, given: None)
+    replaced[0].forward = lambda records: records
+    assert [formula(each) for each in (hooked, before, replaced)] == [None] * 3

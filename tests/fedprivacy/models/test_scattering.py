@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.fft
 import torch
 
+from fedprivacy.models import scattering
+from fedprivacy.models.partial_training import frozen_part
 from fedprivacy.models.scattering import Scattering
 
 # By kymatio 0.3.0 (`ScatteringTorch2D(J=2, shape=(side, side))`) on the image of `image`: a channel, its sum, and
@@ -41,6 +44,17 @@ def test_the_coefficients_are_those_of_kymatio(side: int) -> None:
     for channel, total, value in KYMATIO[side]:
         assert float(coefficients[0, channel].sum()) == pytest.approx(total, rel=1e-3)
         assert float(coefficients[0, channel, 0, 1]) == pytest.approx(value, rel=1e-3)
+
+
+def test_another_fourier_transform_gives_the_same_filters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the bit, signs of zeros included, since the plan has their digest."""
+    sides = (8, 28, 32)
+    digests = [frozen_part(Scattering(side)).digest for side in sides]
+    for name in ("fft", "ifft", "fft2"):
+        monkeypatch.setattr(np.fft, name, getattr(scipy.fft, name))
+    scattering._filters.cache_clear()
+    assert [frozen_part(Scattering(side)).digest for side in sides] == digests
+    scattering._filters.cache_clear()
 
 
 def test_an_even_surface_has_no_edges() -> None:

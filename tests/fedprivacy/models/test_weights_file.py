@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from fedprivacy.errors import InputError
 from fedprivacy.models.weights_file import WeightsFile
-from fedprivacy.scenario import Mlp
+from fedprivacy.scenario import Logistic, Mlp
 from fedprivacy.scenario.model import Lora
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 
@@ -105,6 +105,16 @@ def test_smaller_floats_are_widened(write) -> None:
     half = {name: value.to(torch.bfloat16) for name, value in TENSORS.items()}
     weight = spec(weights=write(half)).build(1)[1].weight
     assert torch.equal(weight, half["1.weight"].float())
+
+
+def test_a_file_may_not_replace_the_filters_of_features_by_a_formula(write) -> None:
+    """Their digest would not be that of the features that the plan names; equal values change nothing."""
+    options = Logistic(name="logistic", features="scatternet")
+    values = dict(model_spec(options, (8, 8), 2).build(1).named_buffers())
+    model_spec(options.model_copy(update={"weights": write(values)}), (8, 8), 2)
+    other = write(values | {"1.coarse": 2 * values["1.coarse"]}, "other.safetensors")
+    with pytest.raises(InputError, match=r"tensor 1\.coarse differs .* Remove it from the file\."):
+        model_spec(options.model_copy(update={"weights": other}), (8, 8), 2)
 
 
 def test_a_link_is_followed(write) -> None:

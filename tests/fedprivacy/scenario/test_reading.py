@@ -252,7 +252,8 @@ ONE_MISTAKE = {
         'name = "synthetic"\nrecords = 1000\n[model]\nfeatures = "scatternet"\nname = "cnn"',
         [
             'my.toml:7: model.features = "scatternet": needs square images, and the records of data set '
-            '"synthetic" are none. Remove it, or set data.name = "digits".'
+            '"synthetic" are none. Remove it, or take data with the shape of square images, such as (64,), '
+            "(28, 28) or (32, 32, 3)."
         ],
     ),
     "unknown features": (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -18,8 +20,8 @@ from fedprivacy.training.features import (
     Features,
     encode,
     encode_all,
-    features_of,
     share_features,
+    shared_features,
     split,
 )
 
@@ -196,21 +198,46 @@ def test_scattering_coefficients_of_a_record_are_bit_for_bit_its_own() -> None:
     alone = encode(encoder, x[3:4])
     assert torch.equal(encode(encoder, x)[3:4], alone)
     assert torch.equal(encode(encoder, torch.cat([1e3 * x, x[3:4]]))[5:], alone)
-    assert torch.equal(features_of(encoder, x).of([np.array([3, 0])])[3:4], alone)
-    assert torch.equal(encode_all(encoder, x)[3:4], alone)
+    assert torch.equal(shared_features(encoder, x.numpy()).of([np.array([3, 0])])[3:4], alone)
+    assert torch.equal(encode_all(encoder, x.numpy())[3:4], alone)
+    assert torch.equal(encode_all(encoder, x.numpy(), np.array([3])), alone)
 
 
 def test_features_by_a_formula_are_computed_once_for_all_on_the_same_records() -> None:
-    x = torch.rand(4, 8, 8)
+    x = np.random.default_rng(1).random((4, 8, 8), np.float32)
     first, other = (split(scattering(seed), (8, 8), 4)[0] for seed in (0, 1))
     assert first is not None
     assert other is not None
-    features = features_of(first, x)
-    assert features_of(other, torch.from_numpy(x.numpy())) is features
-    assert features_of(first, x.clone()) is not features
-    assert features_of(first, x[:3]) is not features
+    memory = shared_features(first, x).memory
+    assert shared_features(other, x[:]).memory is memory
+    for records in (x.copy(), x[:3], x.swapaxes(1, 2)):
+        assert shared_features(first, records).memory is not memory
     with_weights = nn.Sequential(nn.Linear(8, 2).requires_grad_(False))
-    assert features_of(with_weights, x) is not features_of(with_weights, x)
+    assert shared_features(with_weights, x).memory is not shared_features(with_weights, x).memory
+
+
+def test_other_filters_on_the_same_records_make_other_features() -> None:
+    encoder, _ = split(scattering(), (8, 8), 4)
+    other, _ = split(scattering(), (8, 8), 4)
+    assert isinstance(encoder, nn.Sequential)
+    assert isinstance(other, nn.Sequential)
+    other[1].average.mul_(2)
+    first = encode_all(encoder, IMAGES)
+    assert not torch.equal(encode_all(other, IMAGES), first)
+
+
+def test_features_leave_memory_with_their_records() -> None:
+    encoder, _ = split(scattering(), (8, 8), 4)
+    assert encoder is not None
+    x = np.random.default_rng(1).random((4, 8, 8), np.float32)
+    part = x[:3]
+    memory = weakref.ref(shared_features(encoder, part).memory)
+    del part  # the next view of these records shares it
+    gc.collect()
+    assert memory() is shared_features(encoder, x[:3]).memory
+    del x
+    gc.collect()
+    assert memory() is None
 
 
 @pytest.mark.skipif(not CAN_FORK, reason="needs forked processes")
@@ -220,11 +247,11 @@ def test_forked_processes_compute_features_for_each_other() -> None:
         running.submit(_encode_images).result()
     encoder, _ = split(scattering(), (8, 8), 4)
     assert encoder is not None
-    known = features_of(encoder, torch.from_numpy(IMAGES)).of([])
+    known = shared_features(encoder, IMAGES).of([])
     assert torch.equal(known, encode(encoder, torch.from_numpy(IMAGES)))
 
 
 def _encode_images() -> None:
     encoder, _ = split(scattering(), (8, 8), 4)
     assert encoder is not None
-    features_of(encoder, torch.from_numpy(IMAGES)).of([np.arange(4)])
+    shared_features(encoder, IMAGES).of([np.arange(4)])
