@@ -57,7 +57,8 @@ LIBRARIES = (
         "FILE is a config such as baseline.yaml; keys after it replace its own.\n\n"
         "Keys: central_privacy_mechanism, central_epsilon (1), central_delta (1e-5), "
         "central_privacy_clipping_bound (1), cohort_size (1000), noise_cohort_size (1000), "
-        "central_num_iterations (200), population (1e7), users (unknown).",
+        "central_num_iterations (200), population (1e7), weight_by_samples (false), weighting (user), "
+        "seed (0), users (unknown).",
     ),
     Entry(
         "nvflare",
