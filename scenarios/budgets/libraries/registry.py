@@ -66,8 +66,8 @@ LIBRARIES = (
         "FILE is a config_fed_client.json, or any .toml, .json or .yaml file.\n\n"
         "SVTPrivacy: weights, version (since-2.8; or before-2.8), fraction (0.1), epsilon (0.1), "
         "noise_var (0.1), gamma (1e-5), tau (1e-6), replace (true), epsilon_threshold, epsilon_query, "
-        "epsilon_release, rounds (1).\n\n"
-        "PercentilePrivacy: percentile (10), gamma (0.01), rounds (1).\n\n"
+        "epsilon_release, data_kinds, rounds (1).\n\n"
+        "PercentilePrivacy: percentile (10), gamma (0.01), data_kinds, rounds (1).\n\n"
         "filter = SVTPrivacy or PercentilePrivacy, where the other keys do not show it.",
     ),
 )

@@ -115,7 +115,7 @@ def test_json_of_nvflare_finds_the_filter_and_its_lines(tmp_path: Path) -> None:
     ]
     read = BY_NAME["nvflare"].load().document([file, "fraction=0.9", "weights=4700000"])
     assert (read["settings"]["epsilon"], read["settings"]["noise_var"]) == (0.001, 0.1)
-    assert read["unread"] == ["data_kinds"]
+    assert read["settings"]["data_kinds"] == ["WEIGHT_DIFF"]
 
 
 @pytest.mark.parametrize(
