@@ -11,9 +11,12 @@ from typing import Any
 from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.epsilon import Accounted, epsilon
-from fedprivacy.errors import InputError
+from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
 from fedprivacy.guarantees.statement import Guarantee, printed
+
+MOST_EPSILON = 1e12  # a larger figure says nothing more
+BEYOND = "the noise is too little, or the releases are too many, for an epsilon of use"
 
 
 @dataclass(frozen=True)
@@ -43,9 +46,13 @@ class Release:
         """The epsilon with its accountant, or the reason for having none."""
         try:
             accounted = epsilon(self.event, self.delta, self.adjacency)
-        except InputError as error:  # UnsupportedEvent too, and noise out of the accountants' range
+        except UnsupportedEvent as error:
             return str(error).rstrip(".")
-        return accounted if math.isfinite(accounted.epsilon) else str(Assume.NOISE_IS_ZERO)
+        except InputError:  # a noise, a rate or a count out of the accountants' range
+            return BEYOND
+        if math.isinf(accounted.epsilon):
+            return str(Assume.NOISE_IS_ZERO)
+        return accounted if accounted.epsilon <= MOST_EPSILON else BEYOND
 
     def row(self) -> dict[str, Any]:
         """The figure as a row of the table."""

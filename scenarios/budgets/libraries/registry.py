@@ -48,8 +48,8 @@ LIBRARIES = (
         "opacus",
         "Opacus' PrivacyEngine: what DP-SGD with its settings costs for one record.\n\n"
         "FILE is a .toml, .json or .yaml file. Keys: noise_multiplier, max_grad_norm (1), dataset_size, "
-        "batch_size or sample_rate, epochs (1), poisson_sampling (true), accountant (prv), delta (1e-5), "
-        "rounds (1).",
+        "batch_size or sample_rate, drop_last (false), epochs (1), poisson_sampling (true), "
+        "accountant (prv), delta (1e-5), rounds (1).",
     ),
     Entry(
         "pfl",
