@@ -140,7 +140,7 @@ class Cost:
             "claimed": {"epsilon": self.claimed, "delta": self.claimed_delta},
             "table": rows,
             "guarantees": [guarantee.to_json() for guarantee in stated],
-            "words": " ".join([self.claim, *(_figure(row) for row in rows if row["epsilon"] is not None)]),
+            "words": " ".join([self.claim, *_figures([row for row in rows if row["epsilon"] is not None])]),
         }
 
 
@@ -161,8 +161,18 @@ def against_models(
     return [first, *(Against(observer, release, assumptions) for observer in ("participant", "outsider"))]
 
 
-def _figure(row: dict[str, Any]) -> str:
-    return (
-        f"{row['figure'][:1].upper()}{row['figure'][1:]}: epsilon = {printed(row['epsilon'])} at delta = "
-        f"{row['delta']:g} (unit {row['unit']}, {row['adjacency']}; accountant {row['accountant']})."
-    )
+def digits_of(epsilons: Sequence[float]) -> int:
+    """How many digits tell figures apart: four, and up to eight where two of them would look the same."""
+    for digits in range(4, 8):
+        if len({printed(each, digits) for each in epsilons}) == len({*epsilons}):
+            return digits
+    return 8
+
+
+def _figures(rows: Sequence[dict[str, Any]]) -> list[str]:
+    digits = digits_of([row["epsilon"] for row in rows])
+    return [
+        f"{row['figure'][:1].upper()}{row['figure'][1:]}: epsilon = {printed(row['epsilon'], digits)} at "
+        f"delta = {row['delta']:g} (unit {row['unit']}, {row['adjacency']}; accountant {row['accountant']})."
+        for row in rows
+    ]
