@@ -16,7 +16,7 @@ from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
 from fedprivacy.guarantees.statement import Guarantee, printed
 
 MOST_EPSILON = 1e12  # a larger figure says nothing more
-BEYOND = "the noise is too little, or the releases are too many, for an epsilon of use"
+BEYOND = "the noise, a sampling rate or the number of releases is beyond the range of useful epsilons"
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,8 @@ _CENTRAL = (
     _METRICS,
     _RANDOMNESS,
 )
-_NOT_ZERO = (
-    "zero-out compares with an update of zero, which Flower's clipping cannot process: it divides by the norm"
-)
+_DIVIDES = "Flower's clipping divides by the norm, and cannot process an update of exactly zero"
+_NEXT_TO_ZERO = f"the neighbour's update is next to zero: {_DIVIDES}"
 _EQUAL = "all clients have the same weight (weighted_by_key, num-examples by default)"
 _SERVER = "the server is trusted: it sees the updates without noise"
 _ADAPTED = (
@@ -170,8 +169,8 @@ def _local(part: LocalDp, adjacency: str) -> Cost:
         f"Flower states epsilon = {part.epsilon:g} at delta = {part.delta:g} for one message. It adds "
         "noise of standard deviation sensitivity sqrt(2 ln(1.25/delta))/epsilon"
         f"{proved}: {z:.4g} x the clipping norm. Another update of the client moves a message by up to twice "
-        "the norm (replace-one), and messages of several rounds compose, which Flower does not count. The "
-        f"figures for zero-out are comparisons: {_NOT_ZERO}."
+        "the norm (replace-one), and messages of several rounds compose, which Flower does not count. Zero-out "
+        f"is a comparison alone: {_DIVIDES}."
     )
     return Cost(
         "local",
@@ -216,7 +215,7 @@ def _fixed(part: FixedClipping, adjacency: str) -> Cost:
 
 def _conditions(assumptions: tuple[str, ...], adjacency: str) -> tuple[str, ...]:
     """The assumptions, and for zero-out the limit of what it compares with."""
-    return (_NOT_ZERO, *assumptions) if adjacency == "zero-out" else assumptions
+    return (_NEXT_TO_ZERO, *assumptions) if adjacency == "zero-out" else assumptions
 
 
 def _moved(adjacency: str) -> int:
@@ -255,7 +254,7 @@ def _adaptive(part: AdaptiveClipping, adjacency: str) -> Cost:
         "the next round where the updates were clipped to that of this one."
     )
     if adjacency == "zero-out":
-        claim += f" The figure is a comparison: {_NOT_ZERO}."
+        claim += f" Zero-out is a comparison alone: {_DIVIDES}."
     return Cost("central", None, None, claim, [figure], against_models(None, (_ADAPTED,), _SERVER))
 
 

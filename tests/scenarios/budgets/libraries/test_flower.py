@@ -147,7 +147,7 @@ def test_adaptive_clipping_of_twenty_costs_6_07_under_zero_out() -> None:
 def test_zero_out_names_the_update_that_flower_cannot_clip() -> None:
     with pytest.raises(ZeroDivisionError):
         flower.clip_inputs_inplace([np.zeros(3)], 1.0)
-    assert "zero-out are comparisons" in LIBRARY.document(LOCAL)["words"]
+    assert "Zero-out is a comparison alone" in LIBRARY.document(LOCAL)["words"]
     for words in (LOCAL, FIXED):
         document = LIBRARY.document(words, "zero-out")
         assert "cannot process" in document["guarantees"][1]["assumptions"][0]

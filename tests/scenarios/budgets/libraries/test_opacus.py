@@ -113,7 +113,7 @@ def test_noise_that_is_far_too_little_has_no_figure_and_no_traceback(noise: str)
     document = LIBRARY.document([f"noise_multiplier={noise}", *WORDS[1:], "accountant=gdp"])
     assert document["claimed"]["epsilon"] is None
     assert "the noise is zero" not in document["words"]
-    assert "the noise is too little, or the releases are too many" in document["words"]
+    assert "is beyond the range of useful epsilons" in document["words"]
 
 
 def test_a_reason_is_no_internal_path() -> None:
