@@ -113,9 +113,9 @@ _LIRA = Game(
 # Attack of the ready scenario, what the server does, the published figure for Alexnet, and ours.
 _ON_PICTURES = (
     ("passive", "looks on", 85.1, 93.0),
-    ("ascent", "raises the losses of its targets", 88.2, 93.0),
-    ("isolating", "gives the victim a stream of its own", 89.0, 93.0),
-    ("isolating-ascent", "isolates the victim and raises losses", 92.1, 93.0),
+    ("ascent", "raises the losses of its targets", 88.2, 98.0),
+    ("isolating", "gives the victim a stream of its own", 89.0, 100.0),
+    ("isolating-ascent", "isolates the victim and raises losses", 92.1, 97.0),
 )
 
 

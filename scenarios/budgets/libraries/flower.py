@@ -169,8 +169,8 @@ def _local(part: LocalDp, adjacency: str) -> Cost:
         f"Flower states epsilon = {part.epsilon:g} at delta = {part.delta:g} for one message. It adds "
         "noise of standard deviation sensitivity sqrt(2 ln(1.25/delta))/epsilon"
         f"{proved}: {z:.4g} x the clipping norm. Another update of the client moves a message by up to twice "
-        "the norm (replace-one), and messages of several rounds compose, which Flower does not count. Zero-out "
-        f"is a comparison alone: {_DIVIDES}."
+        "the norm (replace-one), and messages of several rounds compose, which Flower does not count. "
+        f"Zero-out is a comparison alone: {_DIVIDES}."
     )
     return Cost(
         "local",
