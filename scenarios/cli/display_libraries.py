@@ -9,6 +9,7 @@ from rich.table import Table
 
 from fedprivacy.guarantees.statement import Guarantee, printed
 from fedprivacy.io.console import Terminal
+from scenarios.budgets.libraries.cost import digits_of
 
 COLUMNS = ("figure", "epsilon", "delta", "adjacency", "rounds")
 
@@ -25,8 +26,9 @@ def show_library(document: Mapping[str, Any], verbose: bool = False) -> None:
         table = Table()
         for column in COLUMNS:
             table.add_column(column, overflow="fold")
+        digits = digits_of([row["epsilon"] for row in rows if row["epsilon"] is not None])
         for row in rows:
-            table.add_row(*(_cell(row[column]) for column in COLUMNS))
+            table.add_row(*(_cell(row[column], digits) for column in COLUMNS))
         console.print(table)
     plain.print(document["words"])
     if document["unread"]:
@@ -48,5 +50,5 @@ def _brief(guarantee: Guarantee) -> str:
     return f"{words.partition('; provided that ')[0]}." if guarantee.holds else words
 
 
-def _cell(value: object) -> str:
-    return "-" if value is None else printed(value) if isinstance(value, float) else str(value)
+def _cell(value: object, digits: int) -> str:
+    return "-" if value is None else printed(value, digits) if isinstance(value, float) else str(value)

@@ -9,8 +9,9 @@ from rich.table import Table
 
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.console import Terminal
+from scenarios.reproductions.row import EXPECTED
 
-EXPECTED = "as expected"
+DIGITS = 5
 
 
 def show_reproductions(document: Mapping[str, Any], verbose: bool = False) -> None:
@@ -25,7 +26,8 @@ def show_reproductions(document: Mapping[str, Any], verbose: bool = False) -> No
     for column in ("row", "published", "ours", "status", "seconds"):
         table.add_column(column, no_wrap=True)
     for row in document["rows"]:
-        figures = (_figure(row[key]) for key in ("published", "ours"))
+        ours = _epsilon(row["ours"]) if row["figure"] == "epsilon" else _figure(row["ours"])
+        figures = (_figure(row["published"]), ours)
         table.add_row(row["name"], *figures, row["status"], _figure(row["seconds"]))
     console.print(table)
     shown = [row for row in document["rows"] if verbose or row["status"] != EXPECTED]
@@ -47,9 +49,14 @@ def _sentence(row: Mapping[str, Any]) -> str:
     if cost["epsilon"] is None:
         return f"{words} By our ledger there is no guarantee against a {cost['observer']}."
     return (
-        f"{words} By our ledger the setting costs epsilon = {printed(cost['epsilon'])} at delta = "
+        f"{words} By our ledger the setting costs epsilon = {printed(cost['epsilon'], DIGITS)} at delta = "
         f"{cost['delta']:g} against a {cost['observer']} (unit {cost['unit']}, {cost['adjacency']})."
     )
+
+
+def _epsilon(value: float | None) -> str:
+    """An epsilon of ours: rounded up, with the digits of the documented one."""
+    return "-" if value is None else printed(value, DIGITS)
 
 
 def _figure(value: float | None) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 from fedprivacy.documents.envelope import SCHEMA
 from fedprivacy.errors import InputError
 from fedprivacy.io.toml_text import suggestion
-from scenarios.reproductions import attacked, settings, theory
+from scenarios.reproductions import attacked, settings, theory, trained
 from scenarios.reproductions.row import Place, Row
 
 FAST = 60  # seconds: rows that take longer are reproduced by their names or with all
-ROWS: tuple[Row, ...] = (*theory.ROWS, *settings.ROWS, *attacked.ROWS)
+ROWS: tuple[Row, ...] = (*theory.ROWS, *settings.ROWS, *trained.ROWS, *attacked.ROWS)
 BY_NAME = {row.name: row for row in ROWS}
 
 

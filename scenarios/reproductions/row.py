@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.errors import RunError
+from fedprivacy.errors import InputError, RunError
+
+EXPECTED, OTHER_DATA = "as expected", "other data"  # ours is the documented figure
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Row:
         seconds: The time on 2 cores.
         measure: Computes ours.
         data: Returns the file that a run would read; None without a run.
+        other_data: Whether ours is on other data or another model than the published figure, so that the two
+            are no comparison.
     """
 
     name: str
@@ -67,6 +71,7 @@ class Row:
     seconds: float
     measure: Callable[[Place], Measured]
     data: Callable[[Place], Path] | None = None
+    other_data: bool = False
 
     def reproduce(self, place: Place) -> dict[str, Any]:
         """Returns the row of the result document; a row without its data states so and is skipped."""
@@ -86,7 +91,7 @@ class Row:
         start = time.monotonic()
         try:
             measured = self.measure(place)
-        except RunError as error:
+        except (RunError, InputError) as error:
             return {**stated, **empty, "status": "failed", "reason": str(error)}
         agrees = abs(measured.ours - self.expected) <= self.tolerance
         return {
@@ -96,11 +101,17 @@ class Row:
             # The time of a run may depend on records: its own document has it for the operator.
             "seconds": None if measured.run else round(time.monotonic() - start, 1),
             "run": measured.run or None,
-            "status": "as expected" if agrees else "differs",
+            "status": self._agreement if agrees else "differs",
             "reason": self._comparison(measured.ours),
         }
 
+    @property
+    def _agreement(self) -> str:
+        return OTHER_DATA if self.other_data else EXPECTED
+
     def _comparison(self, ours: float) -> str:
+        if self.other_data:
+            return "ours is on other data or another model, and no comparison with the published figure"
         if abs(ours - self.published) <= self.tolerance:
-            return "the published figure is ours"
+            return "ours agrees with the published figure"
         return f"ours is {'above' if ours > self.published else 'below'} the published figure"

@@ -22,13 +22,13 @@ def figure_of(library: str, words: tuple[str, ...], at: int) -> Callable[[Place]
 
     def measure(place: Place) -> Measured:
         document = BY_NAME[library].load().document(words)
-        return Measured(float(document["table"][at]["epsilon"]), _cost(document))
+        return Measured(float(document["table"][at]["epsilon"]), guarantee_of(document))
 
     return measure
 
 
-def _cost(document: dict[str, Any]) -> dict[str, Any]:
-    """The guarantee against participants; every library has one against them or no guarantee."""
+def guarantee_of(document: dict[str, Any]) -> dict[str, Any]:
+    """Returns the guarantee of a document against participants; each has one, or states that none holds."""
     stated = next(each for each in document["guarantees"] if each["observer"] == "participant")
     return {key: stated[key] for key in _STATED}
 
@@ -62,8 +62,8 @@ ROWS = (
         "Flower 1.41, flwr/clientapp/mod/localdp_mod.py",
         "epsilon",
         8.0,
-        685.2,
-        0.1,
+        685.24,
+        0.01,
         1,
         figure_of("flower", (*LOCAL, "rounds=100"), 1),
     ),

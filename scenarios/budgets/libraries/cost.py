@@ -11,9 +11,12 @@ from typing import Any
 from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.epsilon import Accounted, epsilon
-from fedprivacy.errors import InputError
+from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
 from fedprivacy.guarantees.statement import Guarantee, printed
+
+MOST_EPSILON = 1e12  # a larger figure says nothing more
+BEYOND = "the noise, a sampling rate or the number of releases is beyond the range of useful epsilons"
 
 
 @dataclass(frozen=True)
@@ -43,9 +46,13 @@ class Release:
         """The epsilon with its accountant, or the reason for having none."""
         try:
             accounted = epsilon(self.event, self.delta, self.adjacency)
-        except InputError as error:  # UnsupportedEvent too, and noise out of the accountants' range
+        except UnsupportedEvent as error:
             return str(error).rstrip(".")
-        return accounted if math.isfinite(accounted.epsilon) else str(Assume.NOISE_IS_ZERO)
+        except InputError:  # a noise, a rate or a count out of the accountants' range
+            return BEYOND
+        if math.isinf(accounted.epsilon):
+            return str(Assume.NOISE_IS_ZERO)
+        return accounted if accounted.epsilon <= MOST_EPSILON else BEYOND
 
     def row(self) -> dict[str, Any]:
         """The figure as a row of the table."""
@@ -133,7 +140,7 @@ class Cost:
             "claimed": {"epsilon": self.claimed, "delta": self.claimed_delta},
             "table": rows,
             "guarantees": [guarantee.to_json() for guarantee in stated],
-            "words": " ".join([self.claim, *(_figure(row) for row in rows if row["epsilon"] is not None)]),
+            "words": " ".join([self.claim, *_figures([row for row in rows if row["epsilon"] is not None])]),
         }
 
 
@@ -154,8 +161,18 @@ def against_models(
     return [first, *(Against(observer, release, assumptions) for observer in ("participant", "outsider"))]
 
 
-def _figure(row: dict[str, Any]) -> str:
-    return (
-        f"{row['figure'][:1].upper()}{row['figure'][1:]}: epsilon = {printed(row['epsilon'])} at delta = "
-        f"{row['delta']:g} (unit {row['unit']}, {row['adjacency']}; accountant {row['accountant']})."
-    )
+def digits_of(epsilons: Sequence[float]) -> int:
+    """How many digits tell figures apart: four, and up to eight where two of them would look the same."""
+    for digits in range(4, 8):
+        if len({printed(each, digits) for each in epsilons}) == len({*epsilons}):
+            return digits
+    return 8
+
+
+def _figures(rows: Sequence[dict[str, Any]]) -> list[str]:
+    digits = digits_of([row["epsilon"] for row in rows])
+    return [
+        f"{row['figure'][:1].upper()}{row['figure'][1:]}: epsilon = {printed(row['epsilon'], digits)} at "
+        f"delta = {row['delta']:g} (unit {row['unit']}, {row['adjacency']}; accountant {row['accountant']})."
+        for row in rows
+    ]

@@ -45,6 +45,8 @@ _CENTRAL = (
     _METRICS,
     _RANDOMNESS,
 )
+_DIVIDES = "Flower's clipping divides by the norm, and cannot process an update of exactly zero"
+_NEXT_TO_ZERO = f"the neighbour's update is next to zero: {_DIVIDES}"
 _EQUAL = "all clients have the same weight (weighted_by_key, num-examples by default)"
 _SERVER = "the server is trusted: it sees the updates without noise"
 _ADAPTED = (
@@ -167,7 +169,8 @@ def _local(part: LocalDp, adjacency: str) -> Cost:
         f"Flower states epsilon = {part.epsilon:g} at delta = {part.delta:g} for one message. It adds "
         "noise of standard deviation sensitivity sqrt(2 ln(1.25/delta))/epsilon"
         f"{proved}: {z:.4g} x the clipping norm. Another update of the client moves a message by up to twice "
-        "the norm (replace-one), and messages of several rounds compose, which Flower does not count."
+        "the norm (replace-one), and messages of several rounds compose, which Flower does not count. "
+        f"Zero-out is a comparison alone: {_DIVIDES}."
     )
     return Cost(
         "local",
@@ -175,7 +178,7 @@ def _local(part: LocalDp, adjacency: str) -> Cost:
         part.delta,
         claim,
         [messages(count, each) for each in related for count in counts],
-        against_models(messages(part.rounds, adjacency), _LOCAL),
+        against_models(messages(part.rounds, adjacency), _conditions(_LOCAL, adjacency)),
     )
 
 
@@ -197,7 +200,7 @@ def _fixed(part: FixedClipping, adjacency: str) -> Cost:
     equal = rounds_of("with equal weights", z, sampled=False)
     drawn = rounds_of("with equal weights and secret cohorts", z, sampled=True)
     best = drawn if part.population is not None and adjacency != "add-remove" else equal
-    assumptions = (_EQUAL, *_CENTRAL) if part.equal_weights else _CENTRAL
+    assumptions = _conditions((_EQUAL, *_CENTRAL) if part.equal_weights else _CENTRAL, adjacency)
     if part.equal_weights and best is drawn:
         assumptions = (str(Assume.SECRET_COHORT), *assumptions)
     claim = (
@@ -208,6 +211,11 @@ def _fixed(part: FixedClipping, adjacency: str) -> Cost:
     figures = [by_examples, equal, *([drawn] if best is drawn else [])]
     stated = best if part.equal_weights else by_examples
     return Cost("central", None, None, claim, figures, against_models(stated, assumptions, _SERVER))
+
+
+def _conditions(assumptions: tuple[str, ...], adjacency: str) -> tuple[str, ...]:
+    """The assumptions, and for zero-out the limit of what it compares with."""
+    return (_NEXT_TO_ZERO, *assumptions) if adjacency == "zero-out" else assumptions
 
 
 def _moved(adjacency: str) -> int:
@@ -224,8 +232,20 @@ def _count_noise(part: AdaptiveClipping) -> float:
     return default if part.clipped_count_stddev is None else part.clipped_count_stddev
 
 
+def adaptive_multiplier(part: AdaptiveClipping, adjacency: str) -> float:
+    """The noise multiplier of a round's updates and count together, had the noise the norm that clipped.
+
+    Flower takes z_u^-2 = z^-2 - (2 sigma_b)^-2 for the updates, since bits of +-1/2 move by half the norm of
+    theirs. Its bits are 0 and 1: one client moves the count by 1. Where an update moves by 2C (mu = 2/z_u)
+    the sum is mu^2 = 4/z^2; zeroing it moves it by C: mu^2 = z_u^-2 + sigma_b^-2 = z^-2 + 0.75 sigma_b^-2.
+    """
+    if adjacency != "zero-out" or part.noise_multiplier == 0:
+        return part.noise_multiplier / _moved(adjacency)
+    return 1 / math.hypot(1 / part.noise_multiplier, math.sqrt(0.75) / _count_noise(part))
+
+
 def _adaptive(part: AdaptiveClipping, adjacency: str) -> Cost:
-    event = dp.SelfComposedDpEvent(dp.GaussianDpEvent(part.noise_multiplier / _moved(adjacency)), part.rounds)
+    event = dp.SelfComposedDpEvent(dp.GaussianDpEvent(adaptive_multiplier(part, adjacency)), part.rounds)
     name = "if the noise had the norm that clipped, and weights were equal"
     figure = Release(name, event, part.delta, adjacency, "no amplification by sampling", part.rounds)
     claim = (
@@ -233,6 +253,8 @@ def _adaptive(part: AdaptiveClipping, adjacency: str) -> Cost:
         "ones (Andrew et al. 2021), and names no epsilon. It multiplies the noise by the clipping norm of "
         "the next round where the updates were clipped to that of this one."
     )
+    if adjacency == "zero-out":
+        claim += f" Zero-out is a comparison alone: {_DIVIDES}."
     return Cost("central", None, None, claim, [figure], against_models(None, (_ADAPTED,), _SERVER))
 
 

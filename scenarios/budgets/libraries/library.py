@@ -26,6 +26,10 @@ ALWAYS_SENT = (
 )
 
 
+def _without_value(finding: Finding) -> Finding:
+    return Finding(finding.path, "has no value", "Give it one, or remove it.")
+
+
 class Library(ABC):
     """A library's settings: where its files have them, which they are, and their cost.
 
@@ -54,16 +58,18 @@ class Library(ABC):
             ScenarioError: With every mistake of the settings, and its line or argument.
         """
         related = self.adjacency if adjacency is None else adjacency
-        known = [*self.kind.keys(), *self.aliases]
-        settings = read(words, known, self.locate)
-        table = {self.aliases.get(key, key): value for key, value in settings.table.items()}
+        known = self.kind.keys()
+        settings = read(words, known, self.locate, self.aliases)
+        table = dict(settings.table)
         tag = self.kind.tag
         if tag and tag not in table and (named := self.infer(table)) is not None:
             table[tag] = named
         part, _, findings = validate((), self.kind, table, {})
         if part is not None:
             findings = self.findings(part, related)
-        problems = [settings.problem(finding, self.aliases) for finding in findings]
+        empty = {key for key, value in table.items() if value is None}
+        findings = [_without_value(each) if {*each.path[:1]} & empty else each for each in findings]
+        problems = [settings.problem(finding) for finding in findings]
         if related not in ADJACENCIES:
             problems.append(Problem(f"--adjacency {related}", f"must be one of {', '.join(ADJACENCIES)}"))
         if problems or part is None:

@@ -27,8 +27,12 @@ _UNBOUNDED = (
 _SELECTED = (
     "PercentilePrivacy adds no noise: it sends the weights that changed most, clipped to gamma, as they are"
 )
-_SINCE_2_8 = ("epsilon_threshold", "epsilon_query", "epsilon_release")
+_KIND = "WEIGHT_DIFF"
+_NOT_FILTERED = f"data_kinds leaves out {_KIND}: the filter passes a client's weight differences as they are"
+_SHARES = ("epsilon_threshold", "epsilon_query")
+_SINCE_2_8 = (*_SHARES, "epsilon_release")
 _ASSUMPTIONS = (
+    f"results of training are weight differences ({_KIND}), and the filter's chain is that of their task",
     "each client runs the filter on every result, whatever the server requests",
     "every array of the model has at least one dimension: single numbers (as BatchNorm's counts of batches) "
     "pass as they are",
@@ -53,6 +57,7 @@ class Svt(Section):
     epsilon_threshold: float | None = Field(None, gt=0)
     epsilon_query: float | None = Field(None, gt=0)
     epsilon_release: float | None = Field(None, gt=0, le=1e9)
+    data_kinds: list[str] | None = Field(None, description="The kinds of results that are filtered.")
     rounds: int = Field(1, ge=1, le=MAX_ROUNDS)
 
 
@@ -62,6 +67,7 @@ class Percentile(Section):
     filter: Literal["PercentilePrivacy"] = "PercentilePrivacy"
     percentile: float = Field(10, ge=0, le=100)
     gamma: float = 0.01
+    data_kinds: list[str] | None = None
     rounds: int = Field(1, ge=1, le=MAX_ROUNDS)
 
 
@@ -85,7 +91,9 @@ class NvFlare(Library):
                     raise InputError(f"{name}: its args are no table. Write them as a table.")
                 return ((*path, "args") if "args" in entry else path), {"filter": name}
         known = " or ".join(self.kind.variants)
-        raise InputError(f"task_result_filters has no {known}. Without a filter nothing is guaranteed.")
+        raise InputError(
+            f"task_result_filters has no {known} for the task train. Without a filter nothing is guaranteed."
+        )
 
     def infer(self, table: dict[str, Any]) -> str | None:
         """As `Library` has it."""
@@ -100,10 +108,15 @@ class NvFlare(Library):
         if part.version == "before-2.8":
             given = [key for key in _SINCE_2_8 if getattr(part, key) is not None]
             return mistakes + [Finding((key,), "only since version 2.8", "Remove it.") for key in given]
+        remedy = "NVFlare refuses anything else."
+        for key, share in zip(_SHARES, split, strict=True):
+            if share is not None and share >= part.epsilon:
+                what = f"must be below epsilon = {part.epsilon:g}, of which it is a share"
+                mistakes.append(Finding((key,), what, remedy, f"{share:g}"))
         both = None not in split and not math.isclose(sum(filter(None, split)), part.epsilon, rel_tol=1e-5)
-        if both or max(share or 0.0 for share in split) > part.epsilon:
+        if both and not mistakes:
             what = f"must add up to epsilon = {part.epsilon:g} with epsilon_query, each above 0"
-            mistakes.append(Finding(("epsilon_threshold",), what, "NVFlare refuses anything else."))
+            mistakes.append(Finding(("epsilon_threshold",), what, remedy))
         return mistakes
 
     def cost(self, part: Section, adjacency: str) -> Cost:
@@ -115,10 +128,14 @@ class NvFlare(Library):
 
 
 def _filters(entries: Any) -> list[tuple[KeyPath, dict[str, Any]]]:
-    """Returns each filter of a list of filter chains, with its path."""
+    """Returns each filter of the chains for results of training, with its path."""
     chained: list[tuple[KeyPath, dict[str, Any]]] = []
     for at, chain in enumerate(entries if isinstance(entries, list) else []):
-        filters = chain.get("filters") if isinstance(chain, dict) else None
+        if not isinstance(chain, dict):
+            continue
+        tasks, filters = chain.get("tasks", ["*"]), chain.get("filters")
+        if not any(task in (tasks if isinstance(tasks, list) else [tasks]) for task in ("train", "*")):
+            continue
         for inner, entry in enumerate(filters if isinstance(filters, list) else []):
             if isinstance(entry, dict):
                 chained.append((("task_result_filters", at, "filters", inner), entry))
@@ -186,6 +203,7 @@ def _svt(part: Svt, adjacency: str) -> Cost:
         return Release(f"{name}, {note}", composed, 0.0, adjacency, "a message in each round", rounds)
 
     rounds = sorted({1, part.rounds})
+    left_out = bool(part.data_kinds) and _KIND not in (part.data_kinds or ())  # none given are all
     if part.version == "before-2.8":
         claim = (
             f"NVFlare names epsilon = {part.epsilon:g} and noise_var = {part.noise_var:g}, and no cost of a "
@@ -206,7 +224,8 @@ def _svt(part: Svt, adjacency: str) -> Cost:
         *(messages(counted(part), "as its ledger counts", count) for count in rounds),
         *(messages(bounded(part), "with all comparisons", count) for count in rounds),
     ]
-    return Cost("local", part.epsilon, None, claim, figures, against_models(figures[-1], _ASSUMPTIONS))
+    bound = against_models(None, (_NOT_FILTERED,)) if left_out else against_models(figures[-1], _ASSUMPTIONS)
+    return Cost("local", part.epsilon, None, claim, figures, bound)
 
 
 LIBRARY = NvFlare()

@@ -13,6 +13,7 @@ from dp_accounting import dp_event as dp
 from pydantic import Field
 
 from fedprivacy.accounting.epsilon import epsilon_pld, epsilon_rdp
+from fedprivacy.accounting.events import MAX_COUNT
 from fedprivacy.accounting.gaussian import gaussian_epsilon
 from fedprivacy.errors import Finding, InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
@@ -21,7 +22,7 @@ from fedprivacy.sampling.batches import Batches, PoissonBatches, ShuffledBatches
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.delta import LEAST_DELTA
 from fedprivacy.scenario.kinds import Kind
-from scenarios.budgets.libraries.cost import Cost, Release, against_models
+from scenarios.budgets.libraries.cost import BEYOND, MOST_EPSILON, Cost, Release, against_models
 from scenarios.budgets.libraries.library import Library
 from scenarios.budgets.question import MAX_ROUNDS, plural
 
@@ -35,6 +36,7 @@ _ASSUMPTIONS = (
     "away",
     "accuracy and loss are not shown to the observer",
 )
+_WITHOUT_REPLACEMENT = "the data loader draws each record at most once an epoch, without replacement"
 _SECRET = "the observer does not learn which records were in a batch"
 
 
@@ -50,7 +52,8 @@ class MakePrivate(Section):
     max_grad_norm: float = Field(1.0, gt=0)
     dataset_size: int = Field(ge=1, le=10**9, examples=[60000], description="Records of the client.")
     batch_size: int | None = Field(None, ge=1, le=10**9, description="Of the data loader.")
-    sample_rate: float | None = Field(None, gt=0, le=1)
+    drop_last: bool = Field(False, description="Of the data loader.")
+    sample_rate: float | None = Field(None, ge=1e-12, le=1)
     epochs: int = Field(1, ge=1, le=MAX_ROUNDS, description="In a round.")
     rounds: int = Field(1, ge=1, le=MAX_ROUNDS, description="Rounds in which the client trains.")
     poisson_sampling: bool = True
@@ -74,12 +77,20 @@ class Opacus(Library):
         if part.batch_size is None:
             if not part.poisson_sampling:
                 return [Finding(("sample_rate",), "batches without Poisson sampling have a batch_size")]
+            if part.drop_last:
+                return [Finding(("drop_last",), "has no effect with sample_rate", "Remove it.")]
         elif part.batch_size > part.dataset_size:
             what = f"must be at most dataset_size = {part.dataset_size}"
             return [Finding(("batch_size",), what, shown=str(part.batch_size))]
         if part.delta >= 1 / part.dataset_size:
             what = f"must be below 1/dataset_size = {1 / part.dataset_size:.3g}"
-            return [Finding(("delta",), what, shown=f"{part.delta:g}")]
+            remedy = (
+                f"Give delta below {1 / part.dataset_size:.3g}, as in delta={0.1 / part.dataset_size:.1g}."
+            )
+            return [Finding(("delta",), what, remedy, f"{part.delta:g}")]
+        if (steps := _poisson(part, part.epochs * part.rounds).steps) > MAX_COUNT:
+            what = f"epochs x rounds x batches = {steps:.3g}: must be at most {MAX_COUNT:.0e}"
+            return [Finding(("epochs",), what, "Give fewer epochs or rounds, or larger batches.")]
         return []
 
     def cost(self, part: Section, adjacency: str) -> Cost:
@@ -91,7 +102,7 @@ class Opacus(Library):
         secret: tuple[str, ...] = (_SECRET,)
         drawn = _drawn(part, poisson)
         if not part.poisson_sampling:
-            batches, secret = ShuffledBatches(passes, part.batch_size), ()
+            batches, secret = ShuffledBatches(passes, part.batch_size), (_WITHOUT_REPLACEMENT,)
             drawn = f"batches of {plural(passes, 'shuffled epoch')}"
         release = dp.GaussianDpEvent(part.noise_multiplier)
         stated = Release(
@@ -120,7 +131,8 @@ class Opacus(Library):
 def _poisson(part: MakePrivate, passes: int) -> PoissonBatches:
     """The batches that Opacus' accountant counts: as many coins as the loader has batches, 1/rate a pass."""
     if part.batch_size is not None:
-        steps = -(-part.dataset_size // part.batch_size)  # len(data_loader), which keeps the last batch
+        whole, rest = divmod(part.dataset_size, part.batch_size)
+        steps = whole + (rest > 0 and not part.drop_last)  # len(data_loader)
         return PoissonBatches(passes * steps, rate=1 / steps)
     assert part.sample_rate is not None
     return PoissonBatches(math.ceil(passes / part.sample_rate * (1 - 1e-12)), rate=part.sample_rate)
@@ -138,13 +150,17 @@ def _claimed(part: MakePrivate, event: dp.DpEvent) -> float | None:
     if part.noise_multiplier == 0:
         return None
     if part.accountant == "gdp":
-        return gaussian_epsilon(part.delta, central_limit_mu(part))
+        return _of_use(gaussian_epsilon(part.delta, central_limit_mu(part)))
     account = epsilon_rdp if part.accountant == "rdp" else epsilon_pld
     try:
         reported = account(event, part.delta, "add-remove")
     except InputError:  # UnsupportedEvent: out of the accountant's range
         return None
-    return reported if math.isfinite(reported) else None
+    return _of_use(reported)
+
+
+def _of_use(reported: float) -> float | None:
+    return reported if reported <= MOST_EPSILON else None
 
 
 def central_limit_mu(part: MakePrivate) -> float:
@@ -154,13 +170,14 @@ def central_limit_mu(part: MakePrivate) -> float:
     """
     poisson = _poisson(part, part.epochs * part.rounds)
     assert poisson.rate is not None
-    exponent = min(part.noise_multiplier**-2, 500.0)
+    exponent = min(1 / part.noise_multiplier / part.noise_multiplier, 500.0)
     return poisson.rate * math.sqrt(poisson.steps * math.expm1(exponent))
 
 
 def _claim(part: MakePrivate, poisson: PoissonBatches, claimed: float | None) -> str:
     if claimed is None:
-        return f"Opacus reports no epsilon of use: {Assume.NOISE_IS_ZERO}, or too little."
+        reason = str(Assume.NOISE_IS_ZERO) if part.noise_multiplier == 0 else BEYOND
+        return f"Opacus reports no epsilon of use: {reason}."
     text = (
         f"Opacus' accountant {part.accountant} reports epsilon = {printed(claimed)} at delta = "
         f"{part.delta:g} for one record added or removed (example, add-remove), for "

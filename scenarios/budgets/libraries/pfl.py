@@ -12,54 +12,79 @@ from typing import ClassVar, Literal
 from dp_accounting import dp_event as dp
 from pydantic import Field
 
-from fedprivacy.accounting.epsilon import noise_multiplier
+from fedprivacy.accounting.epsilon import epsilon, noise_multiplier
 from fedprivacy.errors import Finding
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.delta import LEAST_DELTA
 from fedprivacy.scenario.kinds import Kind
-from scenarios.budgets.libraries.cost import Cost, Release, against_models
+from scenarios.budgets.libraries.cost import Against, Cost, Release, against_models
 from scenarios.budgets.libraries.library import Library
 from scenarios.budgets.question import MAX_ROUNDS
 
+LEAST_EPSILON = 1e-4  # less takes more noise than accountants know
+MOST_NOISE = 100.0  # where pfl's search for noise ends
 CLAIMED = "add-remove"  # the relation of pfl's accountants
 _SERVER = "the server is trusted: it sees the updates without noise"
 _ASSUMPTIONS = (
     "the server is honest: it sees every update, adds the noise and releases nothing else",
     'no user is drawn twice into a cohort: pfl\'s sampler "random" draws with replacement, and then a user '
     "moves the sum several times as far",
+    "the noised sum is divided by the cohort size, which is public and the same whoever takes part: pfl "
+    "divides by the total weight, to which it adds no noise",
     "metrics of training and evaluation are not counted: no noise protects them",
-    "the noise is drawn without a seed that others know",
+)
+_WEIGHTED = (
+    "pfl divides the noised sum by the total weight of the users, which depends on their records and has no "
+    "noise: the quotient gives it away"
 )
 _DRAWN = "whoever is drawn stays secret, and each user is drawn by its own coin, as the accountant assumes"
 
 
 class Central(Section):
-    """The settings that all central mechanisms have."""
+    """The settings of all central mechanisms: pfl reads each, whichever mechanism is named."""
 
+    central_epsilon: float = Field(1.0, ge=LEAST_EPSILON, le=1e6)
+    central_delta: float = Field(1e-5, ge=LEAST_DELTA, lt=1)
     central_privacy_clipping_bound: float = Field(1.0, gt=0)
     cohort_size: int = Field(1000, ge=1, le=10**9, description="Users in each round.")
+    noise_cohort_size: int = Field(1000, ge=1, le=10**9)
     central_num_iterations: int = Field(200, ge=1, le=MAX_ROUNDS)
+    population: float = Field(1e7, ge=1, le=1e12, description="The assumed number of users.")
+    weight_by_samples: bool = False
+    weighting: Literal["user", "token", "sqrt_token", "cuberoot_token", "log_token", "clip_token"] = "user"
+    seed: int = Field(0, description="Of all random numbers, the noise among them.")
     users: int | None = Field(None, ge=1, le=10**12, description="How many users the data have.")
+
+    @property
+    def weighted(self) -> bool:
+        """Whether users have weights that depend on their records."""
+        return self.weight_by_samples or self.weighting != "user"
 
 
 class MomentsAccountant(Central):
     """`gaussian_moments_accountant`: noise for all rounds, by an accountant (of PLDs)."""
 
     central_privacy_mechanism: Literal["gaussian_moments_accountant"] = "gaussian_moments_accountant"
-    central_epsilon: float = Field(1.0, gt=0, le=1e6)
-    central_delta: float = Field(1e-5, ge=LEAST_DELTA, lt=1)
-    noise_cohort_size: int = Field(1000, ge=1, le=10**9)
-    population: float = Field(1e7, ge=1, le=1e12, description="The assumed number of users.")
 
 
 class SingleIteration(Central):
     """`gaussian`: noise for one round alone."""
 
     central_privacy_mechanism: Literal["gaussian"] = "gaussian"
-    central_epsilon: float = Field(1.0, gt=0, le=1e6)
-    central_delta: float = Field(1e-5, ge=LEAST_DELTA, lt=1)
+
+
+class Laplace(Central):
+    """`laplace`: noise for one round, by the sum of absolute values."""
+
+    central_privacy_mechanism: Literal["laplace"] = "laplace"
+
+
+class BandedMatrixFactorization(Central):
+    """`banded_matrix_factorization`: noise that is correlated between rounds."""
+
+    central_privacy_mechanism: Literal["banded_matrix_factorization"] = "banded_matrix_factorization"
 
 
 class Clipping(Central):
@@ -74,6 +99,21 @@ class NoMechanism(Central):
     central_privacy_mechanism: Literal["none"] = "none"
 
 
+# Mechanisms without a guarantee, and the reason.
+_REASONS: dict[type[Section], str] = {
+    NoMechanism: "nobody adds noise",
+    Clipping: "clipping alone is a heuristic: nobody adds noise",
+    Laplace: (
+        "pfl's Laplace noise is not read here: it is for one round and for updates clipped by the sum of "
+        "their absolute values, and the ledger has no such release of whole updates"
+    ),
+    BandedMatrixFactorization: (
+        "pfl's banded matrix factorization is not read here: its cost depends on the factorization that pfl "
+        "computes, and on how far apart the rounds of a user are"
+    ),
+}
+
+
 class Pfl(Library):
     """Reads and accounts for pfl's settings."""
 
@@ -83,6 +123,8 @@ class Pfl(Library):
         {
             "gaussian_moments_accountant": MomentsAccountant,
             "gaussian": SingleIteration,
+            "laplace": Laplace,
+            "banded_matrix_factorization": BandedMatrixFactorization,
             "norm_clipping_only": Clipping,
             "none": NoMechanism,
         },
@@ -111,6 +153,10 @@ class Pfl(Library):
             elif part.population < largest:
                 what = f"must be at least noise_cohort_size = {largest}"
                 mistakes.append(Finding(("population",), what, shown=f"{part.population:g}"))
+            elif not _reached(part):
+                what = f"takes more noise than {MOST_NOISE:g} x the clipping bound, where pfl's search ends"
+                remedy = "Give a larger epsilon or population, or fewer rounds."
+                mistakes.append(Finding(("central_epsilon",), what, remedy, f"{part.central_epsilon:g}"))
         return mistakes
 
     def cost(self, part: Section, adjacency: str) -> Cost:
@@ -119,10 +165,10 @@ class Pfl(Library):
             return _by_accountant(part, adjacency)
         if isinstance(part, SingleIteration):
             return _single(part, adjacency)
-        reason = "nobody adds noise"
-        if isinstance(part, Clipping):
-            reason = "clipping alone is a heuristic: nobody adds noise"
+        reason = _REASONS[type(part)]
         claim = f"pfl states no epsilon: {reason}. The benchmarks' configs name one in a comment alone."
+        if isinstance(part, Laplace | BandedMatrixFactorization):
+            claim = f"pfl names epsilon = {part.central_epsilon:g}."
         return Cost("central", None, None, claim, [], against_models(None, (reason,), _SERVER))
 
 
@@ -137,6 +183,21 @@ def claimed_multiplier(part: MomentsAccountant) -> float:
     rate = part.noise_cohort_size / part.population
     event = partial(_composed, rate=rate, rounds=part.central_num_iterations)
     return noise_multiplier(event, part.central_epsilon, part.central_delta, CLAIMED)
+
+
+def _reached(part: MomentsAccountant) -> bool:
+    """Whether the noise at which pfl's search ends is enough for the claim."""
+    rate = part.noise_cohort_size / part.population
+    spent = epsilon(_composed(MOST_NOISE, rate, part.central_num_iterations), part.central_delta, CLAIMED)
+    return spent.epsilon <= part.central_epsilon
+
+
+def _against(part: Central, release: Release, assumed: tuple[str, ...] = ()) -> list[Against]:
+    """The guarantees of all models, or the reason for none where a total weight gives records away."""
+    if part.weighted:
+        return against_models(None, (_WEIGHTED,), _SERVER)
+    seed = f"a secret seed replaces seed = {part.seed}, from which pfl draws the noise and the cohorts"
+    return against_models(release, (seed, _DRAWN, *assumed, *_ASSUMPTIONS), _SERVER)
 
 
 def _release(part: Central, name: str, noise: float, delta: float, adjacency: str) -> Release:
@@ -189,7 +250,7 @@ def _by_accountant(part: MomentsAccountant, adjacency: str) -> Cost:
         delta,
         claim,
         figures,
-        against_models(stated, (_DRAWN, *assumed, *_ASSUMPTIONS), _SERVER),
+        _against(part, stated, assumed),
     )
 
 
@@ -202,8 +263,7 @@ def _single(part: SingleIteration, adjacency: str) -> Cost:
         f"pfl states epsilon = {part.central_epsilon:g} at delta = {delta:g} for one round (add-remove), by "
         f"noise of standard deviation {printed(z)} x the clipping bound, and does not compose its rounds."
     )
-    against = against_models(whole, (_DRAWN, *_ASSUMPTIONS), _SERVER)
-    return Cost("central", part.central_epsilon, delta, claim, [once, whole], against)
+    return Cost("central", part.central_epsilon, delta, claim, [once, whole], _against(part, whole))
 
 
 LIBRARY = Pfl()

@@ -22,15 +22,23 @@ Lines = dict[KeyPath, int]
 Locate = Callable[[dict[str, Any]], tuple[KeyPath, dict[str, Any]]]
 
 _ASSIGNED = re.compile(r"[A-Za-z][A-Za-z0-9_-]*=")
-_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
-# A line of flat YAML: a key, then nothing, a quoted text or a plain one, and a comment.
+# Without leading zeros, which YAML reads as octal and a command line as decimal.
+_NUMBER = re.compile(r"[-+]?((0|[1-9](_?\d)*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+_MAX_WHOLE = 2**63
+# A line of YAML at the margin: a key and a value, and a comment. A value is nothing, a quoted text, a plain
+# one, or what `_Unreadable` stands for: a list or table on one line, a block (| or >), an anchor, a tag.
 _YAML = re.compile(
     r"""(?P<key>[A-Za-z_][\w-]*):(?:[ \t]+(?:"(?P<double>[^"\\]*)"|'(?P<single>[^']*)'"""
-    r"""|(?P<plain>[^\s"'#&*!|>%@`\[{?,-][^#]*?|[-+.]?\d[^#]*?)))?[ \t]*(?:[ \t]#.*)?"""
+    r"""|(?P<plain>[^\s"'#&*!|>%@`\[{?,-][^#]*?|[-+.]?\d[^#]*?)"""
+    r"""|(?P<other>\[[^#]*\]|\{[^#]*\}|[|>][-+0-9]*|[&*!][^#"'\[{]*?)))?[ \t]*(?:[ \t]#.*)?"""
 )
-_WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None}
+_WORDS: dict[str, Any] = {"true": True, "false": False, "yes": True, "no": False, "null": None, "~": None}
 _JSON = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},\n]')
 _REMEDY = "Name a .toml, .json or .yaml file of settings, or give KEY=VALUE."
+
+
+class _Unreadable:
+    """A value of YAML that is no number and no word; its key must have no part in the cost."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,7 @@ class Settings:
     """Settings as one flat table, and where each comes from.
 
     Args:
-        table: Key -> value; hyphens of keys as underscores.
+        table: Key -> value; each key has one name, whatever its alias or hyphens in the file.
         file: The file as the user named it; empty without one.
         lines: Key -> its line in the file.
         typed: Key -> the argument that gives it.
@@ -51,19 +59,19 @@ class Settings:
     typed: Mapping[str, str] = field(default_factory=dict)
     unread: Collection[str] = ()
 
-    def problem(self, finding: Finding, aliases: Mapping[str, str]) -> Problem:
+    def problem(self, finding: Finding) -> Problem:
         """The finding as the user reads it, with its line or its argument."""
         key = str(finding.path[0]) if finding.path else ""
-        names = [key, *(other for other, name in aliases.items() if name == key)]
-        for name in names:
-            if name in self.typed:
-                return Problem(self.typed[name], finding.what, finding.remedy)
-        line = next((self.lines[name] for name in names if name in self.lines), None)
+        if key in self.typed:
+            return Problem(self.typed[key], finding.what, finding.remedy)
         value = f" = {finding.shown}" if finding.shown else ""
-        return Problem(dotted(finding.path) + value, finding.what, finding.remedy, self.file, line)
+        what, remedy = finding.what, finding.remedy
+        return Problem(dotted(finding.path) + value, what, remedy, self.file, self.lines.get(key))
 
 
-def read(words: Sequence[str], known: Collection[str], locate: Locate) -> Settings:
+def read(
+    words: Sequence[str], known: Collection[str], locate: Locate, aliases: Mapping[str, str] | None = None
+) -> Settings:
     """Reads at most one file and any number of KEY=VALUE, which replace keys of the file.
 
     Args:
@@ -71,44 +79,66 @@ def read(words: Sequence[str], known: Collection[str], locate: Locate) -> Settin
         known: The keys that have a part in the cost; others of a file are left unread, others that are typed
             stay in the table, where they are mistakes.
         locate: Finds the table of settings in a document; see `Library.locate`.
+        aliases: Other names of known keys.
 
     Raises:
-        InputError: Nothing was given, there are two files, or one cannot be read.
+        InputError: Nothing was given, there are two files, one cannot be read, or a setting was given twice.
     """
     files = [word for word in words if not _ASSIGNED.match(word)]
     if len(files) > 1:
         raise InputError(f"{files[1]}: a second file. Name one, or write KEY=VALUE without blanks.")
     if not words:
         raise InputError(f"fedprivacy budget: no settings. {_REMEDY}")
-    of_file = _of_file(files[0], known, locate) if files else Settings()
+
+    def name(key: str) -> str:
+        plain = key.replace("-", "_")
+        return (aliases or {}).get(plain, plain)
+
+    of_file = _of_file(files[0], known, locate, name) if files else Settings()
     overrides, _ = parse_overrides([word for word in words if _ASSIGNED.match(word)])
-    typed = {_plain(str(each.path[0])): each for each in overrides}
-    return Settings(
-        {**of_file.table, **{key: _number(each.value) for key, each in typed.items()}},
-        of_file.file,
-        of_file.lines,
-        {key: each.label for key, each in typed.items()},
-        of_file.unread,
-    )
+    typed: dict[str, str] = {}
+    table = dict(of_file.table)
+    twice = []
+    for each in overrides:
+        key = name(str(each.path[0]))
+        if key in typed:
+            twice.append(Problem(each.label, f"given twice: {typed[key]} too", "Leave out one."))
+        typed.setdefault(key, each.label)
+        table[key] = None if each.value == "" else _number(each.value)
+    if twice:
+        raise ScenarioError(twice)
+    return Settings(table, of_file.file, of_file.lines, typed, of_file.unread)
 
 
-def _of_file(file: str, known: Collection[str], locate: Locate) -> Settings:
+def _of_file(file: str, known: Collection[str], locate: Locate, name: Callable[[str], str]) -> Settings:
     document, lines = _parsed(file)
     try:
         path, implied = locate(document)
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
-    table: Any = document
+    inner: Any = document
     for part in path:
-        table = table[part]
-    plain = {_plain(str(key)): value for key, value in table.items()}
-    places = {_plain(str(key)): lines[*path, key] for key in table if (*path, key) in lines}
-    return Settings(
-        {**implied, **{key: value for key, value in plain.items() if key in known}},
-        file,
-        places,
-        unread={key for key in plain if key not in known},
-    )
+        inner = inner[part]
+    table, places, spelt = dict(implied), dict[str, int](), dict[str, str]()
+    unread, problems = set(), []
+    for key, value in inner.items():
+        line = lines.get((*path, key))
+        if (setting := name(str(key))) not in known:
+            unread.add(setting)
+            continue
+        if setting in spelt:
+            first = f"{spelt[setting]} in line {places[setting]}" if setting in places else spelt[setting]
+            problems.append(Problem(str(key), f"given twice: {first} too", "Remove one.", file, line))
+        elif isinstance(value, _Unreadable):
+            what = "a list, a table or more than one line, where a number or a word is needed"
+            problems.append(Problem(str(key), what, "Write it as `key: value`.", file, line))
+        spelt.setdefault(setting, str(key))
+        if line is not None:
+            places.setdefault(setting, line)
+        table[setting] = _number(value) if isinstance(value, float) else value
+    if problems:
+        raise ScenarioError(problems)
+    return Settings(table, file, places, unread=unread)
 
 
 def _parsed(file: str) -> tuple[dict[str, Any], Lines]:
@@ -126,7 +156,7 @@ def _parsed(file: str) -> tuple[dict[str, Any], Lines]:
             document, places, _ = scenario_files.parse(text, file, ())
             return document, dict(places.lines or {})
         if suffix == ".json":
-            document, lines = bounded_json.loads(text), _lines_of_json(text)
+            document, lines = bounded_json.loads(text), _lines_of_json(text, file)
         elif suffix in (".yaml", ".yml"):
             document, lines = _parse_yaml(text, file)
         else:
@@ -141,41 +171,57 @@ def _parsed(file: str) -> tuple[dict[str, Any], Lines]:
 
 
 def _parse_yaml(text: str, file: str) -> tuple[dict[str, Any], Lines]:
-    """Returns the document of flat YAML: `key: value`, as all of pfl's configs are.
+    """Returns the document of YAML with `key: value` at the margin, as all of pfl's configs have it.
 
-    YAML as a whole is not read: its readers can run code, and its anchors grow without bound.
+    YAML as a whole is not read: its readers can run code, and its anchors grow without bound. Indented lines
+    and lists belong to the key above them, whose value is then `_Unreadable`.
     """
     document: dict[str, Any] = {}
     lines: Lines = {}
     problems = []
+    key = ""
     for number, row in enumerate(text.splitlines(), 1):
         line = row.rstrip()
-        if not line or line.lstrip().startswith("#") or line == "---":
+        if not line or line.lstrip().startswith("#") or (line == "---" and not key):
+            continue
+        if key and (line[0] in " \t" or line == "-" or line.startswith("- ")):
+            document[key] = _Unreadable()
             continue
         matched = _YAML.fullmatch(line)
         if matched is None:
             what = f"not of the form `key: value`: {on_one_line(line[:60])}"
             problems.append(Problem("", what, "Settings are numbers and words, without lists.", file, number))
-        elif matched["key"] in document:
-            problems.append(Problem(matched["key"], "given twice", "Remove one.", file, number))
+            continue
+        key = matched["key"]
+        if key in document:
+            what = f"given twice: line {lines[key,]} too"
+            problems.append(Problem(key, what, "Remove one.", file, number))
         else:
-            lines[matched["key"],] = number
-            document[matched["key"]] = _yaml_value(matched)
+            lines[key,] = number
+            document[key] = _yaml_value(matched)
     if problems:
         raise ScenarioError(problems)
     return document, lines
 
 
 def _yaml_value(matched: re.Match[str]) -> Any:
+    """A number or a word; pfl hands quoted ones to its command line too, which reads numbers in them."""
+    if matched["other"] is not None:
+        return _Unreadable()
     quoted = matched["double"] if matched["double"] is not None else matched["single"]
     if quoted is not None:
-        return quoted
+        return _number(quoted)
     plain = matched["plain"] or "null"
     return _WORDS[plain.lower()] if plain.lower() in _WORDS else _number(plain)
 
 
-def _lines_of_json(text: str) -> Lines:
-    """Returns the line of each key of a valid JSON text."""
+def _lines_of_json(text: str, file: str = "") -> Lines:
+    """Returns the line of each key of a valid JSON text.
+
+    Raises:
+        ScenarioError: A key is given twice: readers take the last one silently.
+    """
+    problems = []
     lines: Lines = {}
     path: list[str | int] = []  # an object's current key, or an array's position, at each depth
     line, expects_key = 1, False
@@ -195,15 +241,18 @@ def _lines_of_json(text: str) -> Lines:
                 path[-1] = position + 1
         elif expects_key:
             path[-1], expects_key = json.loads(token), False
-            lines[tuple(path)] = line
+            if (place := tuple(path)) in lines:
+                what = f"given twice: line {lines[place]} too"
+                problems.append(Problem(dotted(place), what, "Remove one.", file, line))
+            lines.setdefault(place, line)
+    if problems:
+        raise ScenarioError(problems)
     return lines
 
 
 def _number(value: Any) -> Any:
-    if not isinstance(value, str) or not _NUMBER.fullmatch(value):
-        return value
-    return int(value) if value.lstrip("+-").isdigit() and len(value) < 20 else float(value)
-
-
-def _plain(key: str) -> str:
-    return key.replace("-", "_")
+    """A number in a text as a number, and one without a fraction (7e6, 100.0) as a whole one."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value) and len(value) < 400:
+        value = float(value) if re.search(r"[.eE]", value) else int(value)
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < _MAX_WHOLE
+    return int(value) if whole else value

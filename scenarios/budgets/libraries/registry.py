@@ -48,8 +48,8 @@ LIBRARIES = (
         "opacus",
         "Opacus' PrivacyEngine: what DP-SGD with its settings costs for one record.\n\n"
         "FILE is a .toml, .json or .yaml file. Keys: noise_multiplier, max_grad_norm (1), dataset_size, "
-        "batch_size or sample_rate, epochs (1), poisson_sampling (true), accountant (prv), delta (1e-5), "
-        "rounds (1).",
+        "batch_size or sample_rate, drop_last (false), epochs (1), poisson_sampling (true), "
+        "accountant (prv), delta (1e-5), rounds (1).",
     ),
     Entry(
         "pfl",
@@ -57,7 +57,8 @@ LIBRARIES = (
         "FILE is a config such as baseline.yaml; keys after it replace its own.\n\n"
         "Keys: central_privacy_mechanism, central_epsilon (1), central_delta (1e-5), "
         "central_privacy_clipping_bound (1), cohort_size (1000), noise_cohort_size (1000), "
-        "central_num_iterations (200), population (1e7), users (unknown).",
+        "central_num_iterations (200), population (1e7), weight_by_samples (false), weighting (user), "
+        "seed (0), users (unknown).",
     ),
     Entry(
         "nvflare",
@@ -65,8 +66,8 @@ LIBRARIES = (
         "FILE is a config_fed_client.json, or any .toml, .json or .yaml file.\n\n"
         "SVTPrivacy: weights, version (since-2.8; or before-2.8), fraction (0.1), epsilon (0.1), "
         "noise_var (0.1), gamma (1e-5), tau (1e-6), replace (true), epsilon_threshold, epsilon_query, "
-        "epsilon_release, rounds (1).\n\n"
-        "PercentilePrivacy: percentile (10), gamma (0.01), rounds (1).\n\n"
+        "epsilon_release, data_kinds, rounds (1).\n\n"
+        "PercentilePrivacy: percentile (10), gamma (0.01), data_kinds, rounds (1).\n\n"
         "filter = SVTPrivacy or PercentilePrivacy, where the other keys do not show it.",
     ),
 )

@@ -92,6 +92,13 @@ def test_a_library_shows_its_figures_and_a_guarantee_for_each_observer() -> None
     assert "Flower 1.41: mechanism = local, epsilon = 8.0" in full.stdout
 
 
+def test_figures_of_a_library_that_differ_look_different() -> None:
+    shown = RUNNER.invoke(app, ["budget", "nvflare", "weights=7033282"]).stdout
+    assert "70,333 " in shown
+    assert "70,334 " in shown
+    assert "epsilon = 70,333 at" in shown
+
+
 def test_a_library_without_a_guarantee_gives_the_reason_and_assumes_nothing() -> None:
     shown = RUNNER.invoke(app, ["budget", "nvflare", "percentile=10"]).stdout
     assert shown.count("- No guarantee against ") == 3

@@ -20,13 +20,20 @@ def test_a_table_then_each_claim_with_its_source_and_its_epsilon() -> None:
     done = RUNNER.invoke(app, ["reproduce", *NAMES])
     assert done.exit_code == 0
     for text in (
-        "│ flower-message │ 8         │ 18.9     │ as expected │",
+        "│ flower-message │ 8         │ 18.899 │ as expected │",
         "- flower-message: LocalDpMod with epsilon 8, delta 1e-5: one message (Flower 1.41,",
-        "Ours is above the published figure. By our ledger the setting costs epsilon = 18.9 at delta = 1e-05 "
+        "Ours is above the published figure. By our ledger the setting costs epsilon = 18.899 at delta = 1e-05 "
         "against a participant (unit client, replace-one).",
         "Not run: lectures-randomized-response, ",
     ):
         assert text in done.stdout
+
+
+def test_an_epsilon_is_rounded_up_and_an_agreement_says_so() -> None:
+    done = RUNNER.invoke(app, ["reproduce", "flower-rounds", "lectures-basic-composition", "nvflare-svt"])
+    assert "│ 685.24 " in done.stdout
+    assert "│ 70,333 " in done.stdout
+    assert "Ours agrees with the published figure." in done.stdout
 
 
 def test_json_is_the_document() -> None:

@@ -17,7 +17,10 @@ from scenarios.reproductions.attacked import ROWS, Game
 from scenarios.reproductions.row import Place
 
 GAME = Game("white-box-location30", ("references",), ('attacks.references.methods=["lira"]',))
-GAMES = [value for value in vars(attacked).values() if isinstance(value, Game)]
+GAMES = [
+    *(value for value in vars(attacked).values() if isinstance(value, Game)),
+    *(Game("white-box-federation", (each[0],), ("game.repeats=1",)) for each in attacked._ON_PICTURES),
+]
 
 
 def some_file(folder: Path) -> Path:
@@ -72,3 +75,9 @@ def test_the_figure_of_lira_is_the_ratio_of_two_rates() -> None:
 
     result = SimpleNamespace(attacks=[attack("black-box", 0.0075), attack("references", 0.285)])
     assert attacked._advantage_of_lira(result) == pytest.approx(38)
+    for loss in (attack("black-box", 0.0), SimpleNamespace(name="black-box", tpr_at_fpr={"0.01": None})):
+        without = SimpleNamespace(attacks=[loss, attack("references", 0.285)])
+        with pytest.raises(RunError, match="no ratio exists"):
+            attacked._advantage_of_lira(without)
+    with pytest.raises(RunError, match="no balanced accuracy"):
+        attacked._balanced_accuracy(SimpleNamespace(attacks=[SimpleNamespace(balanced_accuracy=None)]))

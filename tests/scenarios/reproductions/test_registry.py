@@ -65,7 +65,18 @@ def test_an_unknown_name_and_names_beside_all_are_refused() -> None:
 def test_a_figure_beyond_its_tolerance_differs(tmp_path: Path) -> None:
     result = row(measure=lambda place: Measured(10.1), tolerance=0.05).reproduce(Place(tmp_path))
     assert (result["status"], result["reason"]) == ("differs", "ours is above the published figure")
-    assert row(tolerance=0.05).reproduce(Place(tmp_path))["reason"] == "the published figure is ours"
+    assert row(tolerance=0.05).reproduce(Place(tmp_path))["reason"] == "ours agrees with the published figure"
+
+
+def test_a_row_on_other_data_has_a_status_that_is_no_agreement(tmp_path: Path) -> None:
+    result = row(other_data=True).reproduce(Place(tmp_path))
+    assert result["status"] == "other data"
+    assert "no comparison with the published figure" in result["reason"]
+    changed = row(other_data=True, measure=lambda place: Measured(11.0)).reproduce(Place(tmp_path))
+    assert changed["status"] == "differs"
+    others = {each.name for each in ROWS if each.other_data}
+    pictures = {f"nasr-{attack}" for attack in ("passive", "ascent", "isolating", "isolating-ascent")}
+    assert others == {"lira-location30", *pictures}
 
 
 def test_a_row_without_its_data_says_so_and_does_not_start(tmp_path: Path) -> None:
@@ -89,6 +100,12 @@ def test_a_run_that_fails_is_a_row_that_failed(tmp_path: Path) -> None:
 
     result = row(measure=measure).reproduce(Place(tmp_path))
     assert (result["status"], result["reason"]) == ("failed", "white-box: all clients failed")
+
+    def refused(place: Place) -> Measured:
+        raise InputError("data.npz: has no array x_train")
+
+    result = row(measure=refused).reproduce(Place(tmp_path))
+    assert (result["status"], result["reason"]) == ("failed", "data.npz: has no array x_train")
 
 
 def test_the_document_names_the_rows_that_were_not_run(tmp_path: Path) -> None:

@@ -124,3 +124,32 @@ def test_adaptive_clipping_has_no_guarantee_and_flowers_own_refusals() -> None:
                 LIBRARY.document(given)
         else:
             LIBRARY.document(given)
+
+
+@pytest.mark.parametrize(("clients", "stddev"), [(20, None), (100, 0.8)])
+def test_adaptive_clipping_counts_bits_of_zero_and_one(clients: int, stddev: float | None) -> None:
+    """Both releases by Flower's own noise: an update moves by C or 2C, the count by 1."""
+    sigma, updates = flower.compute_adaptive_noise_params(1.0, clients, stddev)
+    words = ["mechanism=adaptive-clipping", "noise_multiplier=1", f"num_sampled_clients={clients}"]
+    given = [*words, *([] if stddev is None else [f"clipped_count_stddev={stddev}"])]
+    for adjacency, moved in (("zero-out", 1), ("replace-one", 2), ("add-remove", 2)):
+        (stated,) = figures(*given, adjacency=adjacency).values()
+        mu = math.hypot(moved / updates, 1 / sigma)
+        assert log_delta(stated, mu) == pytest.approx(math.log(1e-5), abs=1e-6)
+
+
+def test_adaptive_clipping_of_twenty_costs_6_07_under_zero_out() -> None:
+    words = ["mechanism=adaptive-clipping", "noise_multiplier=1", "num_sampled_clients=20"]
+    (stated,) = figures(*words, adjacency="zero-out").values()
+    assert stated == pytest.approx(6.07, abs=0.005)
+
+
+def test_zero_out_names_the_update_that_flower_cannot_clip() -> None:
+    with pytest.raises(ZeroDivisionError):
+        flower.clip_inputs_inplace([np.zeros(3)], 1.0)
+    assert "Zero-out is a comparison alone" in LIBRARY.document(LOCAL)["words"]
+    for words in (LOCAL, FIXED):
+        document = LIBRARY.document(words, "zero-out")
+        assert "cannot process" in document["guarantees"][1]["assumptions"][0]
+    adaptive = ["mechanism=adaptive-clipping", "noise_multiplier=1", "num_sampled_clients=20"]
+    assert "cannot process" in LIBRARY.document(adaptive, "zero-out")["words"]

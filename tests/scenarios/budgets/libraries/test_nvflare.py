@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,7 +86,9 @@ def test_a_weight_that_is_clipped_after_its_noise_is_given_away() -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["epsilon_threshold=0.2"], "must add up to epsilon = 0.1 with epsilon_query"),
+        (["epsilon_threshold=0.2"], r"epsilon_threshold=0\.2: must be below epsilon = 0\.1"),
+        (["epsilon_threshold=0.1"], r"epsilon_threshold=0\.1: must be below epsilon = 0\.1"),
+        (["epsilon_query=0.1"], r"epsilon_query=0\.1: must be below epsilon = 0\.1"),
         (["epsilon_threshold=0.05", "epsilon_query=0.06"], "must add up to epsilon = 0.1"),
         (["version=before-2.8", "epsilon_release=3"], r"epsilon_release=3: only since version 2\.8"),
     ],
@@ -98,3 +102,37 @@ def test_percentile_has_no_noise() -> None:
     document = LIBRARY.document(["filter=PercentilePrivacy"])
     assert document["table"] == []
     assert all("adds no noise" in each["words"] for each in document["guarantees"])
+
+
+def config(folder: Path, *chains: dict) -> str:
+    file = folder / "config_fed_client.json"
+    file.write_text(json.dumps({"task_result_filters": list(chains)}))
+    return str(file)
+
+
+def chain(epsilon: float, **keys) -> dict:
+    return {**keys, "filters": [{"path": "x.SVTPrivacy", "args": {"epsilon": epsilon}}]}
+
+
+@pytest.mark.parametrize(
+    "tasks", [{}, {"tasks": ["train"]}, {"tasks": ["*"]}, {"tasks": ["submit", "train"]}]
+)
+def test_the_chain_of_training_is_read_and_others_are_passed_over(tmp_path: Path, tasks: dict) -> None:
+    file = config(tmp_path, chain(0.5, tasks=["validate"]), chain(0.2, **tasks))
+    assert LIBRARY.document([file, *STOCK])["settings"]["epsilon"] == 0.2
+
+
+@pytest.mark.parametrize("tasks", [["validate"], [], "validate", 3, None])
+def test_a_chain_of_another_task_protects_nothing_that_training_sends(tmp_path: Path, tasks) -> None:
+    with pytest.raises(InputError, match="has no SVTPrivacy or PercentilePrivacy for the task train"):
+        LIBRARY.document([config(tmp_path, chain(0.1, tasks=tasks)), *STOCK])
+
+
+@pytest.mark.parametrize(
+    ("kinds", "holds"),
+    [('["WEIGHTS"]', False), ('["WEIGHT_DIFF"]', True), ('["WEIGHTS", "WEIGHT_DIFF"]', True), ("[]", True)],
+)
+def test_kinds_that_leave_out_weight_differences_have_no_guarantee(kinds: str, holds: bool) -> None:
+    document = LIBRARY.document([*STOCK, f"data_kinds={kinds}"])
+    assert [each["epsilon"] is not None for each in document["guarantees"]] == [holds] * 3
+    assert ("data_kinds leaves out WEIGHT_DIFF" in document["guarantees"][0]["words"]) is not holds

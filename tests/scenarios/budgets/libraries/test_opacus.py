@@ -69,7 +69,15 @@ def test_rounds_compose_and_a_rate_replaces_the_batch_size() -> None:
     [
         ([*WORDS, "sample_rate=0.1"], "give exactly one of batch_size and sample_rate"),
         ([*WORDS[:2], "batch_size=7000"], "must be at most dataset_size = 6000"),
-        ([*WORDS, "delta=0.001"], "must be below 1/dataset_size"),
+        (
+            [*WORDS, "delta=0.001"],
+            r"must be below 1/dataset_size = 0\.000167\. Give delta below 0\.000167, as in",
+        ),
+        ([*WORDS[:2], "sample_rate=0.1", "drop_last=true"], "drop_last=true: has no effect with sample_rate"),
+        (
+            [*WORDS[:3], "epochs=1000000", "rounds=1000"],
+            r"epochs=1000000: epochs x rounds x batches = 9\.4e\+10",
+        ),
         ([*WORDS[:2], "sample_rate=0.1", "poisson_sampling=false"], "have a batch_size"),
     ],
 )
@@ -82,3 +90,33 @@ def test_no_noise_is_no_guarantee() -> None:
     document = LIBRARY.document(["noise_multiplier=0", *WORDS[1:]])
     assert document["claimed"]["epsilon"] is None
     assert all("the noise is zero" in each["words"] for each in document["guarantees"])
+
+
+def test_dropping_the_last_batch_raises_the_rate() -> None:
+    """The loader has floor(1000/512) = 1 batch: every record is in it, at rate 1."""
+    words = ["noise_multiplier=1", "dataset_size=1000", "batch_size=512", "epochs=10"]
+    whole = LIBRARY.document([*words, "drop_last=true"])
+    assert [row["epsilon"] for row in whole["table"]] == pytest.approx([17.86, 46.22], abs=0.01)
+    assert "10 Poisson draws of 1,000 records at rate 1" in whole["words"]
+    assert "20 Poisson draws of 1,000 records at rate 0.5" in LIBRARY.document(words)["words"]
+    same = [*words[:2], "batch_size=500", "epochs=10"]
+    assert LIBRARY.document(same)["table"] == LIBRARY.document([*same, "drop_last=true"])["table"]
+
+
+def test_shuffled_batches_are_drawn_without_replacement() -> None:
+    document = LIBRARY.document([*WORDS, "poisson_sampling=false"], "replace-one")
+    assert "without replacement" in document["guarantees"][0]["assumptions"][0]
+
+
+@pytest.mark.parametrize("noise", ["1e-200", "1e-3", "5e-324"])
+def test_noise_that_is_far_too_little_has_no_figure_and_no_traceback(noise: str) -> None:
+    document = LIBRARY.document([f"noise_multiplier={noise}", *WORDS[1:], "accountant=gdp"])
+    assert document["claimed"]["epsilon"] is None
+    assert "the noise is zero" not in document["words"]
+    assert "is beyond the range of useful epsilons" in document["words"]
+
+
+def test_a_reason_is_no_internal_path() -> None:
+    document = LIBRARY.document(["noise_multiplier=1e-5", *WORDS[1:]])
+    assert [row["epsilon"] for row in document["table"]] == [None, None]
+    assert all("event." not in each["words"] for each in document["guarantees"])

@@ -74,3 +74,45 @@ def test_sizes_that_contradict_each_other_are_refused_together() -> None:
     ]
     with pytest.raises(InputError, match="population=500: must be at least noise_cohort_size = 1000"):
         LIBRARY.document([*BASELINE[:7], "population=500"])
+
+
+SINGLE = ["central_privacy_mechanism=gaussian", "central_epsilon=1", "cohort_size=50"]
+
+
+@pytest.mark.parametrize("word", ["weight_by_samples=true", "weighting=token", "weighting=clip_token"])
+def test_a_total_weight_without_noise_has_no_guarantee(word: str) -> None:
+    """The noised sum over W: with one update of zero or of many records, W alone decides the quotient's noise."""
+    for mechanism in (SINGLE, [*BASELINE[:4], "cohort_size=1000", "population=1e5"]):
+        document = LIBRARY.document([*mechanism, word, "central_num_iterations=3"])
+        assert [each["epsilon"] for each in document["guarantees"]] == [None] * 3
+        assert "the total weight of the users" in document["guarantees"][1]["words"]
+
+
+def test_equal_weights_are_divided_by_a_public_number_and_the_seed_is_replaced() -> None:
+    assumptions = LIBRARY.document([*SINGLE, "seed=7", "weighting=user"])["guarantees"][1]["assumptions"]
+    assert assumptions[0].startswith("a secret seed replaces seed = 7")
+    assert any("divided by the cohort size, which is public" in text for text in assumptions)
+    default = LIBRARY.document(SINGLE)["guarantees"][1]["assumptions"]
+    assert default[0].startswith("a secret seed replaces seed = 0")
+
+
+@pytest.mark.parametrize("name", ["laplace", "banded_matrix_factorization"])
+def test_mechanisms_that_are_not_read_state_it_to_each_observer(name: str) -> None:
+    document = LIBRARY.document([f"central_privacy_mechanism={name}", "central_epsilon=2", "population=1e6"])
+    assert document["table"] == []
+    assert [each["epsilon"] for each in document["guarantees"]] == [None] * 3
+    assert "is not read here" in document["guarantees"][1]["words"]
+
+
+def test_noise_beyond_pfls_search_and_an_epsilon_without_noise_are_refused() -> None:
+    words = [*BASELINE[:1], "central_delta=1e-6", "cohort_size=1000", "population=1000"]
+    with pytest.raises(InputError, match=r"central_epsilon=0\.01: takes more noise than 100 x the clipping"):
+        LIBRARY.document([*words, "central_epsilon=0.01", "central_num_iterations=200"])
+    with pytest.raises(InputError, match=r"central_epsilon=1e-200: must be at least 0\.0001"):
+        LIBRARY.document([*words, "central_epsilon=1e-200"])
+
+
+def test_the_settings_of_other_mechanisms_are_read_and_have_no_effect() -> None:
+    """Published configs name an epsilon beside `none`; pfl reads every argument whichever mechanism is named."""
+    document = LIBRARY.document(["central_privacy_mechanism=none", "central_epsilon=2", "population=1e6"])
+    assert [each["epsilon"] for each in document["guarantees"]] == [None] * 3
