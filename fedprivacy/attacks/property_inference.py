@@ -70,11 +70,16 @@ class PropertyInference:
         )
 
     def check(self, attack: Property, victim: Victim) -> None:
-        """Refuses a group without enough free records for a world with and one without the property.
+        """Refuses worlds that do not differ, and a group without enough free records for both.
 
         Raises:
-            InputError: there are too few.
+            InputError: the shares are the same number of records, or there are too few.
         """
+        if round(attack.low * victim.size) == round(attack.high * victim.size):
+            raise InputError(
+                f"low = {attack.low:g} and high = {attack.high:g} are the same number of records of a victim "
+                f"that has {victim.size}. Choose shares that are further apart, or a victim with more records."
+            )
         for pool in _pools(attack, victim):
             for share in (attack.low, attack.high):
                 of_group = round(share * victim.size)

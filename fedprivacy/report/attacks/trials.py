@@ -6,8 +6,8 @@ from fedprivacy.documents.attack import Level, Measure
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.documents.trial import TrialResult
 from fedprivacy.report import svg, words
-from fedprivacy.report.attacks import figures, levels, rebuilt
-from fedprivacy.report.blocks import Block, Details, Entry, Finding, Picture, Section, Table, Value
+from fedprivacy.report.attacks import figures, levels, rebuilt, trial_bounds
+from fedprivacy.report.blocks import Block, Details, Entry, Finding, Picture, Section, Table, Text, Value
 from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series
 from fedprivacy.report.charts.looks import Look
 
@@ -24,10 +24,10 @@ CAPTION = (
 
 
 def sections(document: ReplayDocument) -> list[Section]:
-    """The picture and the table of all attacks in trials; alone, the picture is at the top of the page."""
+    """All attacks in trials, and what bounds them; alone, their picture is at the top of the page."""
     if not document.trials:
         return []
-    blocks: list[Block | Details] = [table(document)]
+    blocks: list[Block | Details] = [table(document), *map(Text, trial_bounds.texts(document))]
     if document.attacks:
         blocks.insert(0, picture(document))
     pictures = rebuilt.public_blocks(document.trials)

@@ -165,3 +165,13 @@ def test_the_page_shows_rates_with_and_without_the_attack_beside_the_certificate
     assert "without the attack" in page
     assert "No attack" in page
     assert "Target rate" in page
+    assert (
+        "There is no certificate on door (open and robust): nobody adds noise, so that one client may decide"
+        in page
+    )
+    assert (
+        "The certificate on door (noisy at epsilon 4.905) follows from the guarantee against a participant ("
+        in page
+    )
+    assert "provided that the server clips each single update itself" in page
+    assert "There is no certificate on door (nodes-clip at epsilon 4.905): nodes clip the updates" in page

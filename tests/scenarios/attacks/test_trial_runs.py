@@ -247,6 +247,15 @@ def test_too_few_free_records_are_refused_before_anything_is_trained(tmp_path: P
     assert not list(tmp_path.iterdir())
 
 
+def test_worlds_that_do_not_differ_are_refused_before_anything_is_trained(tmp_path: Path) -> None:
+    text = TEXT.replace('value = "3"', 'value = "3"\nlow = 0.4\nhigh = 0.401')
+    with pytest.raises(
+        InputError, match=r"attacks\.threes: low = 0\.4 and high = 0\.401 are the same number of records"
+    ):
+        replay(scenario(text), tmp_path, workers=1)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.fixture(autouse=True)
 def _one_thread() -> None:
     torch.set_num_threads(1)
