@@ -124,6 +124,7 @@ def test_an_unknown_peer_is_refused(python: Path, bench: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_all_take_turns_and_errors_of_a_peer_are_shown(
     python: Path, bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ def test_runs_that_are_killed_end_with_the_same_bits_ledger_and_events(tmp_path:
         assert len(torture(tasks(30)[name], kills, killer, folder)) >= kills
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_an_end_that_differs_is_noticed(tmp_path: Path, monkeypatch) -> None:
     def changed(path: Path) -> dict:

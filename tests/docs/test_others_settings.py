@@ -50,6 +50,7 @@ def test_flower() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_pfl() -> None:
     claimed, real, drawn = figures("pfl", *PFL)
     assert claimed <= 2

@@ -105,6 +105,7 @@ def test_an_interrupted_notebook_closes_the_record(cells: Kernel, work: Path) ->
     assert cells.run(f'print(fp.read("{path}").status)') == "interrupted\n"  # the kernel goes on
 
 
+@pytest.mark.exhaustive
 def test_in_a_program_with_busy_threads(tmp_path: Path) -> None:
     code = BEFORE + RUN.format(shown=False) + COMPARE.format(shown=False) + PRINTED
     done = subprocess.run(

@@ -8,8 +8,7 @@ import os
 import subprocess
 import tomllib
 import zipfile
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -373,12 +372,6 @@ DISTRIBUTED = CENTRAL.replace('trust = "central"', 'trust = "distributed"').repl
 )
 
 
-def at_once(folder: Path, *commands: tuple[str, ...]) -> list[subprocess.CompletedProcess[str]]:
-    """Several commands side by side: on a federation each waits most of its time."""
-    with ThreadPoolExecutor(4) as pool:
-        return list(pool.map(lambda words: fedprivacy(*words, cwd=folder), commands))
-
-
 def left(folder: Path) -> list[str]:
     """Processes that name a folder in their command line."""
     lines = []
@@ -392,91 +385,65 @@ def left(folder: Path) -> list[str]:
     return lines
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
-def test_a_federation_with_tls_runs_bit_for_bit_as_embedded_and_leaves_nothing(
-    tmp_path: Path, free_ports
-) -> None:
-    """Two nodes with keys; noise is seeded, which is said. All kinds of trust, silos, and a run that fails there."""
-    (tmp_path / "two.toml").write_text(LOCAL)
-    (tmp_path / "central.toml").write_text(CENTRAL)
-    (tmp_path / "shares.toml").write_text(DISTRIBUTED)
-    (tmp_path / "silos.toml").write_text(SILOS)
-    folder = tmp_path / "federation"
-    port = str(free_ports(3))
+FAR = ("run", "--engine", "superlink", "--json", "--operator")
+TO_COMPARE = {"local": LOCAL, "central": CENTRAL, "distributed": DISTRIBUTED, "silos": SILOS}
+
+
+@pytest.fixture
+def federation(tmp_path: Path, free_ports) -> Iterator[Path]:
+    """The folder of one with TLS and two nodes that have keys; noise is seeded, which is said. Nothing of it is left."""
+    folder, port = tmp_path / "federation", str(free_ports(3))
+    up = ("federation", "up", "--nodes", "2", "--tls", "--seeded-noise", "--port", port)
     try:
-        up = fedprivacy(
-            "federation",
-            "up",
-            "--nodes",
-            "2",
-            "--tls",
-            "--seeded-noise",
-            "--port",
-            port,
-            cwd=tmp_path,
-            cold=True,
-            more=flower_environment(),
-        )
-        assert up.returncode == 0, up.stderr
-        assert "SEEDED NOISE, FOR TESTS ONLY" in up.stderr
-        assert "2 nodes online" in up.stdout
-        assert folder.stat().st_mode & 0o777 == 0o700
-        status = fedprivacy("federation", "status", "--json", cwd=tmp_path)
-        assert status.returncode == 0
-        assert (json.loads(status.stdout)["online"], json.loads(status.stdout)["whole"]) == (2, True)
-
-        far = ("run", "--engine", "superlink", "--json", "--operator")
-        code = ("--allow-code", "--set", 'model={name="code",factory="not_there:make"}')
-        near = ("run", "--out", "here", "--json", "--operator")
-        # Alone and first: Flower's processes read an app while another of them still installs it.
-        failed = fedprivacy(*far, "two.toml", *code, cwd=tmp_path)
-        silos, central, shares, local, local_here, central_here, shares_here, silos_here = at_once(
-            tmp_path,
-            (*far, "silos.toml"),
-            (*far, "central.toml"),
-            (*far, "shares.toml"),
-            (*far, "two.toml"),
-            (*near, "two.toml"),
-            (*near, "central.toml"),
-            (*near, "shares.toml"),
-            (*near, "silos.toml"),
-        )
-        ends = set()
-        for file, done, embedded in (
-            ("two.toml", local, local_here),
-            ("central.toml", central, central_here),
-            ("shares.toml", shares, shares_here),
-        ):
-            assert done.returncode == 0, done.stderr
-            assert "SEEDED NOISE" in done.stderr
-            document = json.loads(done.stdout)
-            same = json.loads(embedded.stdout)
-            there, here = (final_hash(one, tmp_path, nodes=False) for one in (document, same))
-            assert there == here, file
-            ends.add(there)
-            assert [one["accuracy"] for one in document["rounds"]] == [
-                one["accuracy"] for one in same["rounds"]
-            ]
-            assert (document["status"], document["ledger"]["held"]) == ("finished", False)
-        assert len(ends) == 3
-        assert silos.returncode == 0, silos.stderr
-        there = json.loads(silos.stdout)
-        here = json.loads(silos_here.stdout)
-        for cell, same in zip(there["cells"], here["cells"], strict=True):
-            assert (cell["theta"], cell["excess"], cell["absent"]) == (same["theta"], same["excess"], 0)
-        assert there["performance"]["engine"] == "superlink"
-        document = json.loads(local.stdout)
-        assert document["randomness"]["clients"].startswith("simulation-grade")
-        assert fedprivacy("report", document["path"], cwd=tmp_path).returncode == 0
-
-        assert failed.returncode == 1
-        assert "failed on the SuperLink's side: model.factory" in failed.stderr
-        assert "there is no module not_there" in failed.stderr
+        started = fedprivacy(*up, cwd=tmp_path, cold=True, more=flower_environment())
+        assert started.returncode == 0, started.stderr
+        assert "SEEDED NOISE, FOR TESTS ONLY" in started.stderr
+        assert "2 nodes online" in started.stdout
+        yield folder
     finally:
         down = fedprivacy("federation", "down", cwd=tmp_path, cold=True)
     assert down.returncode == 0, down.stderr
     assert "none is left" in down.stdout
     assert left(folder) == []
     assert not (folder / "keys").exists()
-    assert fedprivacy("federation", "down", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+@pytest.mark.exhaustive(beyond=1)  # a federation costs 40 s of processor time, and a run on it 30
+@pytest.mark.parametrize("work", TO_COMPARE)
+def test_a_federation_with_tls_runs_bit_for_bit_as_embedded(
+    tmp_path: Path, federation: Path, work: str
+) -> None:
+    (tmp_path / "work.toml").write_text(TO_COMPARE[work])
+    done = fedprivacy(*FAR, "work.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    near = fedprivacy("run", "work.toml", "--out", "here", "--json", "--operator", cwd=tmp_path)
+    there, here = json.loads(done.stdout), json.loads(near.stdout)
+    if work == "silos":
+        for cell, same in zip(there["cells"], here["cells"], strict=True):
+            assert (cell["theta"], cell["excess"], cell["absent"]) == (same["theta"], same["excess"], 0)
+        assert there["performance"]["engine"] == "superlink"
+        return
+    assert "SEEDED NOISE" in done.stderr
+    assert final_hash(there, tmp_path, nodes=False) == final_hash(here, tmp_path, nodes=False)
+    assert [event["accuracy"] for event in there["rounds"]] == [event["accuracy"] for event in here["rounds"]]
+    assert (there["status"], there["ledger"]["held"]) == ("finished", False)
+    assert there["randomness"]["clients"].startswith("simulation-grade")
+    assert fedprivacy("report", there["path"], cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+@pytest.mark.exhaustive
+def test_a_federation_has_a_status_and_shows_why_a_run_failed_there(tmp_path: Path, federation: Path) -> None:
+    assert federation.stat().st_mode & 0o777 == 0o700
+    status = fedprivacy("federation", "status", "--json", cwd=tmp_path)
+    assert status.returncode == 0
+    assert (json.loads(status.stdout)["online"], json.loads(status.stdout)["whole"]) == (2, True)
+    (tmp_path / "two.toml").write_text(LOCAL)
+    code = ("--allow-code", "--set", 'model={name="code",factory="not_there:make"}')
+    failed = fedprivacy(*FAR, "two.toml", *code, cwd=tmp_path)
+    assert failed.returncode == 1
+    assert "failed on the SuperLink's side: model.factory" in failed.stderr
+    assert "there is no module not_there" in failed.stderr

@@ -41,6 +41,7 @@ hosts = 3
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # 90 s of processor time; tests/server/test_masked_grid.py has the same steps in every run
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 def test_pinned_nodes_sum_under_masks_and_one_that_drops_out_is_not_in_the_sum(
     tmp_path: Path, free_ports

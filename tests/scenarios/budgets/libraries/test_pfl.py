@@ -21,6 +21,7 @@ PFL = {1e6: 0.616145133972168, 1e7: 0.46744346618652344}
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("population", PFL)
 def test_the_noise_is_the_one_that_pfl_finds(population: float) -> None:
     part = MomentsAccountant(
