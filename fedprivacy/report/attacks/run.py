@@ -110,8 +110,8 @@ def _of_arms(document: ReplayDocument, lead: list[Block | Details], *, command: 
             Tiles(_arm_tiles(document)),
         ],
         sections=[
-            *trials.sections(document),
             *(arms.sections(document) if document.attacks else []),
+            *trials.sections(document),
             Section("guarantees", "Who is protected from whom", protection.blocks(cells, ""), folded=False),
             *settings.sections(document),
             *page_end.closing(document, command=command),
