@@ -29,7 +29,7 @@ from fedprivacy.mechanisms.registry import GAUSSIAN_VARIANTS, family, mechanism_
 from fedprivacy.models.frozen_part import FrozenPart
 from fedprivacy.plan.band_search import least_error, numbers_of_bands
 from fedprivacy.plan.mechanism_search import Candidate, best, calibrated, described
-from fedprivacy.plan.privacy_plan import MOST, Plan
+from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
 from fedprivacy.population.on_nodes import known
 from fedprivacy.sampling.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
@@ -426,5 +426,5 @@ def _sampler(scenario: Scenario) -> Sampler:
         # As many groups as bands: with more, clients would be in fewer rounds for no less noise.
         bands = scenario.privacy.bands if isinstance(scenario.privacy, CentralPrivacy) else None
         assert bands != "auto"
-        return CyclicPoissonSampling(options.rate, bands or 1, scenario.seed % MOST)
+        return CyclicPoissonSampling(options.rate, bands or 1)
     return AllSampling()

@@ -14,7 +14,12 @@ from fedprivacy.guarantees.statement import Guarantee, printed
 
 NO_GUARANTEE = "No guarantee"
 
-OBSERVERS = {"server": "the server", "participant": "other participants", "outsider": "outsiders"}
+OBSERVERS = {
+    "server": "the server",
+    "analyst": "the analyst",
+    "participant": "other participants",
+    "outsider": "outsiders",
+}
 
 SEES = {
     "server": "sees every message that it receives",
@@ -22,7 +27,13 @@ SEES = {
     "outsider": "see the final model",
 }
 
-TRUSTS = {"none": "No noise", "central": "Central", "local": "Local", "distributed": "Distributed"}
+TRUSTS = {
+    "none": "No noise",
+    "central": "Central",
+    "local": "Local",
+    "distributed": "Distributed",
+    "shuffled": "Shuffled",
+}
 
 WHO_ADDS_NOISE = {
     "none": "Nobody adds noise.",

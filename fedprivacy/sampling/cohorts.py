@@ -154,7 +154,6 @@ class CyclicPoissonSampling:
     Args:
         rate: q, the share of all clients that a round has on average, in (0, 1].
         groups: b, from 1; rate x groups is at most 1. One group is Poisson sampling.
-        deal: Keys the public draw of the groups, which depends on nothing but the number of clients.
 
     Raises:
         InputError: A number is out of range.
@@ -164,7 +163,6 @@ class CyclicPoissonSampling:
 
     rate: float
     groups: int
-    deal: int = 0
     name: ClassVar[str] = "cyclic-poisson"
 
     def __post_init__(self) -> None:
@@ -182,7 +180,7 @@ class CyclicPoissonSampling:
 
     def members(self, population: int, round: int) -> Ids:
         """The ids of the group of a round, sorted; no two groups differ by more than one client."""
-        return _dealt(population, self.groups, self.deal)[round % self.groups]
+        return _dealt(population, self.groups)[round % self.groups]
 
     def draw(self, population: int, stream: np.random.Generator, round: int) -> Ids:
         """The ids of a round's cohort, sorted, shape (cohort,); it may be empty."""
@@ -220,11 +218,15 @@ def _coins(clients: int, rate: float, stream: np.random.Generator) -> Ids:
 
 
 @lru_cache(maxsize=2)
-def _dealt(population: int, groups: int, deal: int) -> tuple[Ids, ...]:
-    """The members of each group, dealt like cards from a shuffled deck, each sorted."""
+def _dealt(population: int, groups: int) -> tuple[Ids, ...]:
+    """The members of each group, dealt like cards from a shuffled deck, each sorted.
+
+    The shuffle is fixed and public: it depends on nothing but the number of clients, neither on data nor on
+    the seed of a run.
+    """
     if groups == 1:
         return (np.arange(population),)
-    deck = Streams(deal).stream("groups").permutation(population)
+    deck = Streams(0).stream("groups").permutation(population)
     return tuple(np.sort(deck[first::groups]) for first in range(groups))
 
 

@@ -69,11 +69,12 @@ def test_each_round_is_charged_for_its_groups_and_the_cohort_has_to_stay_secret(
             assert any(text in assumption for assumption in one.assumptions)
 
 
-def test_a_client_refuses_another_deal_of_the_groups(make_scenario) -> None:
+def test_a_client_refuses_other_groups_and_a_seed_changes_none(make_scenario) -> None:
     plan = plan_of(make_scenario(*CYCLIC))
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
-    other = plan_of(make_scenario(*CYCLIC, "seed=4"))
+    other = plan_of(make_scenario(*CYCLIC, "sampling.rate=0.2", "privacy.bands=4"))
     assert "sampler" in str(plan.refusal(other))
+    assert plan.refusal(plan_of(make_scenario(*CYCLIC, "seed=4"))) is None
 
 
 def test_without_privacy_the_same_sampling_is_poisson(make_scenario) -> None:

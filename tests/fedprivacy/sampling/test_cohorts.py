@@ -84,7 +84,7 @@ def test_coins_drawn_in_blocks_are_those_drawn_at_once(population: int) -> None:
     assert np.array_equal(drawn, at_once)
 
 
-CYCLIC = CyclicPoissonSampling(0.1, 3, deal=5)
+CYCLIC = CyclicPoissonSampling(0.1, 3)
 
 
 def test_cyclic_sampling_draws_within_the_group_of_the_round_at_the_rate_of_its_event() -> None:
@@ -110,20 +110,21 @@ def test_groups_are_dealt_evenly_by_a_draw_that_depends_on_the_number_of_clients
     assert np.sort(np.concatenate(dealt)).tolist() == list(range(POPULATION))
     assert {len(group) for group in dealt} == {66, 67}
     assert np.array_equal(CYCLIC.members(POPULATION, 7), dealt[1])
-    again = CyclicPoissonSampling(0.2, 3, deal=5)
+    # Neither the rate nor the data decide, and the order of clients shows no group.
+    again = CyclicPoissonSampling(0.2, 3)
     assert np.array_equal(again.members(POPULATION, 0), dealt[0])
-    other = CyclicPoissonSampling(0.1, 3, deal=6)
-    assert not np.array_equal(other.members(POPULATION, 0), dealt[0])
-    # A client is in each group equally often over deals.
-    groups = [CyclicPoissonSampling(0.1, 3, deal).members(9, 0) for deal in range(900)]
-    counts = np.bincount(np.concatenate(groups), minlength=9)
-    assert stats.chisquare(counts).pvalue > 1e-6
+    of_client = np.empty(POPULATION)
+    for number, group in enumerate(dealt):
+        of_client[group] = number
+    same = int((np.diff(of_client) == 0).sum())
+    assert stats.binomtest(same, POPULATION - 1, 1 / 3).pvalue > 1e-6
+    assert same > 0  # as it would be for turns
 
 
 def test_one_group_is_poisson_sampling_coin_for_coin() -> None:
     for number in range(5):
         stream = lambda: Streams(3).stream("cohort", round=number)  # noqa: B023, E731
-        one = CyclicPoissonSampling(0.3, 1, deal=9).draw(POPULATION, stream(), number)
+        one = CyclicPoissonSampling(0.3, 1).draw(POPULATION, stream(), number)
         assert np.array_equal(one, PoissonSampling(0.3).draw(POPULATION, stream(), number))
     event = CyclicPoissonSampling(0.3, 1).event(RELEASE, POPULATION)
     assert event == PoissonSampling(0.3).event(RELEASE, POPULATION)
