@@ -1,11 +1,12 @@
-"""The number of bands that leaves the least noise, at a rate of cyclic Poisson sampling and an epsilon.
+"""The number of bands that leaves the least noise, at a rate of cyclic Poisson sampling.
 
 More bands correlate the noise over more rounds, and amplify less: a client comes in fewer rounds, each at a
 higher rate. Which of the two weighs more depends on rate, rounds and epsilon, all public. So the number is
 chosen by formula, before any data is seen, by the expected squared error of the models of all rounds: of the
 prefix sums under SGD. One band is DP-FedAvg with Poisson cohorts, so that the choice is never worse.
 
-Source: Choquette-Choo et al. 2023, "(Amplified) banded matrix factorization", section 5.
+Source: Choquette-Choo et al. 2023, "(Amplified) banded matrix factorization"; jax_privacy's
+`amplified_bandmf_event` states the same releases.
 """
 
 from __future__ import annotations

@@ -115,9 +115,9 @@ def _claim(
         local = plan.clients_randomise
         size = [StatisticsAssumption.PUBLIC_ANSWERS if local else StatisticsAssumption.PUBLIC_SIZE]
         if plan.trust == "shuffled" and observer != "server":
-            own = observer == "participant"
+            inside = observer == "participant"
             size += [StatisticsAssumption.SHUFFLER, StatisticsAssumption.ALL_ANSWER]
-            size += [StatisticsAssumption.OTHERS_SECRET if own else StatisticsAssumption.ALL_SECRET]
+            size += [StatisticsAssumption.OTHERS_SECRET if inside else StatisticsAssumption.ALL_SECRET]
     else:
         size = [StatisticsAssumption.PUBLIC, StatisticsAssumption.PRIVATE_SIZE]
     sometimes = [TrainingAssumption.BROKEN_OFF] * broken_off + [TrainingAssumption.FILE_READ] * stated.reads

@@ -1,4 +1,4 @@
-"""Trust "shuffled": each client randomises its answers, and a shuffler takes the senders off the messages.
+"""Trust "shuffled": each client randomises its answers, and a shuffler takes the senders off.
 
 The answers of one client to all queries count as one message of the summed epsilon, so that it does not
 matter whether a shuffler keeps them together or shuffles each query by itself: the latter can be made of the

@@ -92,13 +92,13 @@ def test_without_columns_of_norm_1_or_with_a_narrower_cycle_the_event_is_broken(
 @pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])
 @pytest.mark.parametrize(("rounds", "bands", "rate"), [(80, 4, 0.125), (30, 7, 0.05), (80, 8, 0.125)])
 def test_the_plan_costs_what_dp_accounting_has_for_its_releases(adjacency, rounds, bands, rate) -> None:
-    made = plan(rounds, bands, rate, 2.5, adjacency)
+    planned = plan(rounds, bands, rate, 2.5, adjacency)
     times, within = math.ceil(rounds / bands), min(1.0, rate * bands)
     release = dp.PoissonSampledDpEvent(within, dp.GaussianDpEvent(2.5))
-    assert made.event() == dp.SelfComposedDpEvent(release, times)
+    assert planned.event() == dp.SelfComposedDpEvent(release, times)
     if adjacency == "zero-out":
         theirs = pld.from_gaussian_mechanism(2.5, sampling_prob=within).self_compose(times)
-        assert made.spent().epsilon == pytest.approx(theirs.get_epsilon_for_delta(1e-5), rel=2e-3)
+        assert planned.spent().epsilon == pytest.approx(theirs.get_epsilon_for_delta(1e-5), rel=2e-3)
 
 
 def test_replace_one_has_its_own_doubled_sensitivity() -> None:
