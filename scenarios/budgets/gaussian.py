@@ -114,9 +114,9 @@ class GaussianQuestion(GaussianOptions, Question):
 
     def _terms(self) -> Terms:
         """Returns the terms of the plan, as far as the options are valid by themselves."""
-        apart, poisson = self.separation is not None, self.sampling_rate is not None
+        rate, apart = self.sampling_rate, self.separation is not None
         coins = "poisson" if self.bands is None else CYCLIC
-        drawn = coins if poisson else "all" if self.cohort is None else "fixed"
+        drawn = coins if rate is not None else "all" if self.cohort is None else "fixed"
         return Terms(
             trust="central",
             unit="client",
@@ -126,7 +126,7 @@ class GaussianQuestion(GaussianOptions, Question):
             sampling="separated" if apart else drawn,
             cohort=1 if apart else self._in(CLIENTS, "cohort"),
             separation=self._in(BANDS, "separation"),
-            rate=self.sampling_rate if poisson and self.sampling_rate in RATE else None,
+            rate=rate if rate is not None and rate in RATE else None,
             bands=self._in(BANDS, "bands"),
             names=OPTIONS_OF_TERMS,
         )
