@@ -103,10 +103,16 @@ def _release_queries(grid: Grid, record: StatisticsRecord, people: People) -> No
             first = SPENT if why is None else f"First: {first_line(why)}"
             refused *= why is None or bool(gathered.refused)
             raise RunError(f"query {ask.question.name}: nobody answered. {refused}{first}")
+        if plan.trust == "shuffled" and gathered.answered < plan.population:
+            raise RunError(
+                f"query {ask.question.name}: {gathered.answered:,} of {plan.population:,} clients answered, "
+                "and the shuffler forwards the messages of all or none, since fewer hide less than "
+                "the plan claims. Start a new run in which all clients answer."
+            )
         stream = streams.noise(f"release/{ask.question.name}")
         # The number of answers may depend on the data, so exact totals have a fixed denominator, as in
         # training.
-        clients = gathered.answered if plan.trust == "local" else plan.population
+        clients = gathered.answered if plan.clients_randomise else plan.population
         answer = result(ask, release(ask, plan.trust, gathered.totals, clients, stream), clients)
         exact = ask.question.exact(people, everybody)
         record.commit(
@@ -158,8 +164,8 @@ def _add(gathered: Gathered, message: Message, plan: StatisticsPlan, ask: Planne
         return
     try:
         reply = QueryReply.of(*parts_of(message), cells=plan.totals_of(ask), clients=clients)
-        if plan.trust != "local" or not isinstance(ask.mechanism, Laplace):  # its noise is unbounded
-            _check(reply, counts=plan.trust == "local")
+        if not plan.clients_randomise or not isinstance(ask.mechanism, Laplace):  # its noise is unbounded
+            _check(reply, counts=plan.clients_randomise)
     except FedPrivacyError as error:
         gathered.fail(clients, str(error))
         return

@@ -8,6 +8,7 @@ and the accountants behind this function do that doubling, never the event.
 |---|---|
 | Gaussian releases of everybody's data, composed | exact: "analytic Gaussian" (Balle and Wang 2018) |
 | one epsilon each (randomized response), repeated | exact: "optimal composition" (Kairouz et al. 2015) |
+| shuffled messages of a pure mechanism, one of each client | "numerical clone bound" (Feldman et al. 2021) |
 | releases with an epsilon at delta = 0: if delta = 0, or if no other is smaller | "basic composition" |
 | other privacy loss distributions: Poisson or fixed-size sampling, Laplace, Student t | "PLD" |
 | private selection from candidates that each have an epsilon at delta = 0 | "basic composition" |
@@ -38,7 +39,9 @@ from fedprivacy.accounting.encoded_updates import (
 from fedprivacy.accounting.events import MAX_NOISE, MIN_NOISE, RELATIONS, Composition, releases
 from fedprivacy.accounting.gaussian import all_gaussian, as_if_unsampled, composed_gaussians, composed_mu
 from fedprivacy.accounting.integer_sums import ADD_REMOVE, INTEGER_SUMS, SAMPLED
+from fedprivacy.accounting.optimal_composition import PureDpEvent
 from fedprivacy.accounting.pure_dp import basic_composition
+from fedprivacy.accounting.shuffled_event import ShuffledDpEvent
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.io import side_process
 
@@ -124,6 +127,13 @@ def _accounted(parts: Composition, delta: float, adjacency: str) -> Accounted:
     ):
         # dp_accounting's zero-out means an answer drawn uniformly, which no mechanism here does.
         raise UnsupportedEvent(_advice(parts, delta, adjacency))
+    shuffled = [leaf for leaf, _ in parts if isinstance(leaf, ShuffledDpEvent)]
+    if shuffled and adjacency != "replace-one":
+        raise UnsupportedEvent("A shuffler hides a changed answer, not a missing one: use replace-one.")
+    if shuffled and (len(parts) > 1 or parts[0][1] > 1):
+        # Nothing is proved here of batches of messages beside other releases: shuffling is not counted.
+        alone = dp.ComposedDpEvent([_unshuffled(leaf, count) for leaf, count in parts])
+        return _accounted(releases(alone, adjacency), delta, adjacency)
     if delta == 0:
         return Accounted(basic_composition(parts, delta, adjacency), "basic composition")
     for name in EXACT:
@@ -140,6 +150,12 @@ def _accounted(parts: Composition, delta: float, adjacency: str) -> Accounted:
         if alone is not None:
             return alone
     raise UnsupportedEvent(_advice(parts, delta, adjacency))
+
+
+def _unshuffled(leaf: dp.DpEvent, count: int) -> dp.DpEvent:
+    """A release some times, as if the senders of messages were seen too."""
+    seen = PureDpEvent(leaf.local_epsilon) if isinstance(leaf, ShuffledDpEvent) else leaf
+    return dp.SelfComposedDpEvent(seen, count)
 
 
 def _account_by(name: str, parts: Composition, delta: float, adjacency: str) -> Accounted | None:
@@ -167,13 +183,14 @@ _renyi_epsilon = _beside("renyi:renyi_epsilon")
 ACCOUNTANT: dict[str, Callable[[Composition, float, str], float]] = {
     "analytic Gaussian": composed_gaussians,
     "optimal composition": _beside("pure_dp:optimal_composition"),
+    "numerical clone bound": _beside("shuffle:clone_bound"),
     "basic composition": basic_composition,
     "PLD": _loss_epsilon,
     "RDP": _renyi_epsilon,
     "known batches": _beside("known_batches:known_batches"),
     "analytic Gaussian, sampling not counted": as_if_unsampled,
 }
-EXACT = ("analytic Gaussian", "optimal composition")
+EXACT = ("analytic Gaussian", "optimal composition", "numerical clone bound")
 # Computed beside "PLD" or "RDP"; the smallest counts. Both lose a little, by their grid or their last order,
 # which may exceed the gain of sampling if a sample is nearly everybody or epsilon is small.
 SAMPLING_KNOWN = ("known batches", "analytic Gaussian, sampling not counted")

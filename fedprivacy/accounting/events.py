@@ -1,8 +1,9 @@
 """Reads and writes DpEvents as JSON, and flattens them into lists of releases.
 
-A DpEvent (of dp_accounting, and our PureDpEvent, EncodedStudentDpEvent, SkellamDpEvent and
-DiscreteGaussianSumDpEvent) describes a release, not its cost. Noise multipliers in this project are always
-noise standard deviation / clipping norm C, under every adjacency; a sum of integers states both in its units.
+A DpEvent (of dp_accounting, and our PureDpEvent, EncodedStudentDpEvent, SkellamDpEvent,
+DiscreteGaussianSumDpEvent and ShuffledDpEvent) describes a release, not its cost. Noise multipliers in this
+project are always noise standard deviation / clipping norm C, under every adjacency; a sum of integers states
+both in its units.
 
 The JSON form is the class name and its fields, and nothing is imported by name:
 
@@ -33,6 +34,7 @@ from fedprivacy.accounting.integer_sums import (
     SkellamDpEvent,
 )
 from fedprivacy.accounting.optimal_composition import PureDpEvent
+from fedprivacy.accounting.shuffled_event import MAX_CLIENTS, MAX_LOCAL, MIN_LOCAL, ShuffledDpEvent
 from fedprivacy.errors import InputError
 
 MAX_DEPTH = 20
@@ -318,6 +320,10 @@ _READ: dict[type[dp.DpEvent], dict[str, Read]] = {
     dp.DiscreteLaplaceDpEvent: {"noise_parameter": _NOISE, "sensitivity": _whole(1, MAX_COUNT)},
     dp.RandomizedResponseDpEvent: {"noise_parameter": _RATE, "num_buckets": _whole(1)},
     PureDpEvent: {"epsilon": _zero_or(1e-12, 1e9)},
+    ShuffledDpEvent: {
+        "local_epsilon": _real(MIN_LOCAL, high=MAX_LOCAL),
+        "clients": _whole(1, MAX_CLIENTS),
+    },
     EncodedStudentDpEvent: {
         "noise_multiplier": _NOISE,
         "degrees": _real(LEAST_DEGREES, high=MOST_DEGREES),

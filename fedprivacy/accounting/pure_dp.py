@@ -8,6 +8,7 @@ from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.events import Composition, releases
 from fedprivacy.accounting.optimal_composition import PureDpEvent, composed_epsilon
+from fedprivacy.accounting.shuffled_event import ShuffledDpEvent
 from fedprivacy.errors import UnsupportedEvent
 
 
@@ -36,6 +37,8 @@ def basic_composition(parts: Composition, delta: float, adjacency: str) -> float
         match leaf:
             case PureDpEvent(epsilon=pure):
                 total += count * pure
+            case ShuffledDpEvent(local_epsilon=pure) if adjacency == "replace-one":
+                total += count * pure  # whoever sees senders too sees more
             case dp.LaplaceDpEvent(noise_multiplier=b):
                 total += count * sensitivity / b
             case dp.DiscreteLaplaceDpEvent(noise_parameter=a, sensitivity=s):

@@ -13,7 +13,7 @@ with C clones, of which A answer for the first data set:
 `epsilon` evaluates that pair, rounded up. The pair of the sequel (SODA 2023) has an erratum and is not used.
 Apple's ml-shuffling-amplification (github.com/apple/ml-shuffling-amplification) evaluates the same pair.
 
-Nothing in this project shuffles: no run is accounted for in this way unless the user requests it.
+Runs of statistics under trust "shuffled" are accounted for in this way, and no others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from fedprivacy.errors import InputError
+from fedprivacy.accounting.events import Composition
+from fedprivacy.accounting.shuffled_event import MAX_CLIENTS, MAX_LOCAL, MIN_LOCAL, ShuffledDpEvent
+from fedprivacy.errors import InputError, UnsupportedEvent
 
 ASSUMPTIONS = (
     "a shuffler that the observer does not control puts all answers in random order, and drops who sent each",
@@ -32,8 +34,6 @@ ASSUMPTIONS = (
     "whoever sees the shuffled answers does not know any client's own randomness: clients who tell theirs "
     "hide nobody, and must be left out of the count",
 )
-MIN_LOCAL, MAX_LOCAL = 1e-3, 25.0
-MAX_CLIENTS = 10**10
 MIN_DELTA = 1e-100
 
 # scipy's binomial laws are right to some 1e-10 of themselves at 10^10 trials (measured against 50 digits,
@@ -104,6 +104,18 @@ def local_epsilon(epsilon: float, clients: int, delta: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low
+
+
+def clone_bound(parts: Composition, delta: float, adjacency: str) -> float:
+    """The epsilon of shuffled messages, of which each client has one (`ShuffledDpEvent`).
+
+    Raises:
+        UnsupportedEvent: It is something else, or composed with others.
+    """
+    match parts:
+        case ((ShuffledDpEvent(local_epsilon=local, clients=clients), 1),) if adjacency == "replace-one":
+            return shuffled_epsilon(local, clients, delta)
+    raise UnsupportedEvent("One batch of shuffled messages alone has the clone bound, under replace-one.")
 
 
 def closed_form(local_epsilon: float, clients: int, delta: float) -> float | None:

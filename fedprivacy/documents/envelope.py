@@ -14,7 +14,7 @@ from fedprivacy.io.document_part import CHECKED, Amount, Checked, Number, Part, 
 from fedprivacy.io.environment import peak_memory_mb
 
 SCHEMA = 1  # raised when a reader of earlier documents would misread a new one
-TRUST_ORDER = ("none", "central", "distributed", "local")
+TRUST_ORDER = ("none", "central", "distributed", "shuffled", "local")
 Status = Annotated[str, Field(pattern="^(running|finished|interrupted|failed)$")]
 CLOSED = Checked(Annotated[str, Field(pattern="^(finished|interrupted|failed)$")])
 STATUS = Checked(Status)

@@ -112,6 +112,10 @@ class TrainingAssumption(Assumption):
         "the server requests no client again before its separation has passed; the schedule may be "
         "known, and depends on no records"
     )
+    GROUPS_DEALT = (
+        "each client's group depends on no records and may be known; the server samples a client in the "
+        "rounds of its group alone, by a secret coin of its own"
+    )
     NOISE_SECRET = (
         "the server keeps the noise of past rounds secret, since the exact sums could be computed with it"
     )

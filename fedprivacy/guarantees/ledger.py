@@ -29,6 +29,7 @@ from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.local import LocalMechanism
 from fedprivacy.mechanisms.noise_shares import NoiseShares, Observer
 from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.sampling.cohorts import CyclicPoissonSampling, SeparatedSampling
 
 BROKEN_OFF = Assume.BROKEN_OFF
 # The assumptions that `Ledger._common` lists after it.
@@ -89,7 +90,7 @@ class Ledger:
             self.participations = np.zeros(plan.population, dtype=np.int32)
         # The last round in which each client was requested, under a separation of participations.
         self._last_rounds: NDArray[np.int32] | None = None
-        if plan.separation > 1 and counts is None:
+        if isinstance(plan.sampler, SeparatedSampling) and plan.separation > 1 and counts is None:
             self._last_rounds = np.full(plan.population, -plan.separation, dtype=np.int32)
 
     def in_advance(self, *, broken_off: bool = False) -> Ledger:
@@ -147,8 +148,16 @@ class Ledger:
             cohort: The requested ids, shape (cohort,).
 
         Raises:
-            RunError: one of them would come back sooner than the plan allows; nobody is charged.
+            RunError: one of them would come back sooner than the plan allows, or is in another group than
+                the round's; nobody is charged.
         """
+        if isinstance(self.plan.sampler, CyclicPoissonSampling):
+            members = self.plan.sampler.members(self.plan.population, self.rounds)
+            if len(others := np.setdiff1d(cohort, members)):
+                raise RunError(
+                    f"round {self.rounds}: client {others[0]} is not in the group of this round, and the "
+                    "plan allows each client the rounds of its own group alone."
+                )
         if self._last_rounds is not None:
             early = cohort[self.rounds - self._last_rounds[cohort] < self.plan.separation]
             if len(early):
@@ -258,6 +267,7 @@ class Ledger:
             secret = [] if open_to_all or plan.batches else [Assume.SECRET_COHORT]
             shared = plan.banded is not None and plan.banded.bands > 1
             secret += [Assume.SEPARATED] * (plan.sampler.name == "separated")
+            secret += [Assume.GROUPS_DEALT] * (plan.sampler.name == "cyclic-poisson" and plan.separation > 1)
             secret += [Assume.NOISE_SECRET] * shared
             assumptions = [Assume.SERVER_TRUSTED, *secret, Assume.NOT_SHOWN, *self._common]
             return [_claim(observer, event, assumptions)]

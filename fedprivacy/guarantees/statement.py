@@ -27,6 +27,11 @@ SEES_STATISTICS = {
     "participant": "another participant, who sees the published statistics",
     "outsider": "an outsider, who sees the published statistics",
 }
+SEES_SHUFFLED = {
+    **SEES_STATISTICS,
+    "server": "the shuffler, which sees each message with its sender",
+    "analyst": "the analyst behind the shuffler, who sees all messages in random order",
+}
 SEES_ESTIMATE = {
     "server": "the server, which sees each message of a silo",
     "participant": "another participant, who sees what the server sends out",
@@ -121,7 +126,8 @@ class Guarantee(Part):
         """The guarantee as one plain sentence."""
         of = str(self.of)
         of_sums = (of, self.trust, self.observer) == ("training", "distributed", "server")
-        seen = SEES_SUMS if of_sums and self.holds else SEES_OF[of][self.observer]
+        sees = SEES_SHUFFLED if (of, self.trust) == ("statistics", "shuffled") else SEES_OF[of]
+        seen = SEES_SUMS if of_sums and self.holds else sees[self.observer]
         rounds = f"{self.rounds} {NOUNS[of][self.rounds != 1]}"
         if self.epsilon is None:
             return f"No guarantee against {seen}: {self.assumptions[0]}."

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.central import Settings
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.options import BandedOptions
-from fedprivacy.mechanisms.strategy_matrix import Strategy, best_strategy, workload
+from fedprivacy.mechanisms.strategy_matrix import Strategy, best_strategy
 from fedprivacy.randomness.streams import Streams
 
 Vector = NDArray[np.float64]
@@ -40,7 +39,8 @@ class BandedGaussian(Gaussian):
         rounds: Of the whole run. Breaking off after fewer costs the answers that were given until then.
         momentum: Of the server's optimizer, which the strategy is made for; it has no part in privacy.
 
-    Source: Choquette-Choo et al. 2023, "(Amplified) banded matrix factorization", without the amplification.
+    Source: Choquette-Choo et al. 2023, "(Amplified) banded matrix factorization". Their amplification is in
+    the sampler: `CyclicPoissonSampling`.
     """
 
     bands: int
@@ -61,7 +61,7 @@ class BandedGaussian(Gaussian):
     def of_scenario(cls, settings: Settings) -> Self:
         """As `CentralMechanism` has it."""
         bands = settings.options(BandedOptions).bands
-        assert bands is not None
+        assert isinstance(bands, int), "a number of bands is chosen before (`plan.band_search`)"
         norm, noise = settings.clipping_norm, settings.noise_multiplier
         return cls(norm, noise, bands, settings.rounds, settings.momentum)
 
@@ -89,9 +89,7 @@ class BandedGaussian(Gaussian):
 
         The mean over rounds; with one band it is that of independent noise.
         """
-        applied = np.tril(scipy.linalg.toeplitz(workload(self.rounds, self.momentum)))
-        noise = scipy.linalg.solve_triangular(self.strategy.matrix(), np.eye(self.rounds), lower=True)
-        return self.noise_multiplier**2 * float(np.sum((applied @ noise) ** 2)) / self.rounds
+        return self.noise_multiplier**2 * self.strategy.squared_error(self.momentum) / self.rounds
 
 
 class CorrelatedNoise:

@@ -7,6 +7,7 @@ is imported, because each start of the command reads the rules of scenarios.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +37,8 @@ class Terms:
         sampling: The name of the sampler.
         cohort: The clients in each round, where their number is fixed.
         separation: In how many rounds in a row a client answers at most once.
+        rate: The share of all clients in a round, where coins draw it.
+        groups: The groups of clients of which one a round is sampled.
         mechanism: The name of the mechanism.
         noise_draw: "client" or "sum".
         max_participations: How often a client answers at most, where clients count.
@@ -58,6 +61,8 @@ class Terms:
     sampling: str | None = None
     cohort: int | None = None
     separation: int | None = None
+    rate: float | None = None
+    groups: int | None = None
     mechanism: str | None = None
     noise_draw: str | None = None
     max_participations: int | None = None
@@ -138,6 +143,15 @@ def refuse_broken(terms: Terms, table: Iterable[Entry[Terms]]) -> None:
         raise InputError("\n".join(map(str, broken)))
 
 
+def most_bands(rate: float) -> int:
+    """Returns the most bands of cyclic Poisson sampling: with more, a round would not fit into its group.
+
+    >>> most_bands(0.125), most_bands(1 / 49)
+    (8, 49)
+    """
+    return max(1, math.floor(1 / rate + 1e-9))
+
+
 def publishes_one(delta: float | None, units: int | None) -> bool:
     """Returns whether a delta is 1/(number of units) or more; not where either is unknown or 0.
 
@@ -174,11 +188,15 @@ COHORTS_COME_APART = Rule[Terms](
         + (f", or cohorts of at most {t.most_apart}." if t.most_apart < (t.cohort or 1) else ".")
     ),
 )
+CYCLIC = "cyclic-poisson"
+APART = ("separated", CYCLIC)  # samplers that keep the participations of a client apart
 # One client more or less changes when the others come, and which noise they share.
 SEPARATED_CLIENTS_ARE_KNOWN = Rule[Terms](
     "adjacency",
-    {"sampling": "separated", "trust": "central", "unit": "client", "adjacency": "add-remove"},
-    'one client more or less would change when the others come with sampling "separated"',
+    {"sampling": APART, "trust": "central", "unit": "client", "adjacency": "add-remove"},
+    lambda t: (
+        f"one client more or less would change when the others come with sampling {literal(t.sampling)}"
+    ),
     lambda t: f'Use {t.setting("adjacency", "zero-out")}, of the same epsilon, or "replace-one".',
 )
 LOCAL_ANSWERS_ARE_SEEN = Rule[Terms](
@@ -295,9 +313,36 @@ ENCODING_IS_OF_CLIENTS = Rule[Terms](
     ),
     'Remove it, or set unit = "client".',
 )
+# Amplification by secret coins is for what the server releases about whole clients.
+GROUPS_ARE_OF_CENTRAL_CLIENTS = Rule[Terms](
+    "sampling",
+    lambda t: t.sampling == CYCLIC and (t.trust not in (None, "none", "central") or t.unit == "example"),
+    'draws cohorts for correlated noise on the updates of clients, under trust "central" alone',
+    'Use "poisson", "fixed" or "all".',
+)
+GROUPS_HAVE_BANDS = Rule[Terms](
+    "sampling",
+    {"sampling": CYCLIC, "trust": "central", "unit": "client", "bands": None},
+    "deals the clients to as many groups as there are bands of noise, and there are none",
+    lambda t: f'Set {t.setting("bands", 4)}, or use "poisson".',
+)
+BANDS_WITHIN_GROUPS = Rule[Terms](
+    "bands",
+    lambda t: exceeds(t.bands, t.groups),
+    lambda t: f"larger than {t.stated('groups')}: two answers of a client would share noise",
+    lambda t: f"At most {t.groups}.",
+)
+GROUPS_HAVE_ENOUGH_CLIENTS = Rule[Terms](
+    "bands",
+    lambda t: (
+        t.sampling == CYCLIC and t.bands is not None and t.rate is not None and t.bands > most_bands(t.rate)
+    ),
+    lambda t: f"rounds of {t.rate:g} of all clients do not fit into one of {t.bands} groups",
+    lambda t: f"At most {most_bands(t.rate or 1.0)}, which is 1/rate.",
+)
 BANDS_NEED_SEPARATION = Rule[Terms](
     "bands",
-    lambda t: t.bands is not None and t.sampling not in (None, "separated"),
+    lambda t: t.bands is not None and t.sampling not in (None, *APART),
     lambda t: (
         "noise that is correlated over rounds is for clients that answer at most once in so many rounds, "
         f"and sampling {literal(t.sampling)} does not keep to that"
@@ -410,6 +455,9 @@ RULES: tuple[Entry[Terms], ...] = (
     ADAPTIVE_CLIPPING_IS_OF_SERVER,
     ADAPTIVE_CLIPPING_IS_OF_CLIENTS,
     ENCODING_IS_OF_CLIENTS,
+    GROUPS_ARE_OF_CENTRAL_CLIENTS,
+    GROUPS_HAVE_BANDS,
+    BANDS_WITHIN_GROUPS,
     BANDS_NEED_SEPARATION,
     BANDS_WITHIN_SEPARATION,
     BANDS_ARE_OF_SERVER,

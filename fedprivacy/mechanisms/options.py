@@ -5,7 +5,7 @@ Each reading of a scenario imports this module, so it imports no mechanism.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
@@ -65,11 +65,10 @@ class SharesOptions(BaseModel):
 class BandedOptions(BaseModel):
     """Noise that is correlated over rounds."""
 
-    bands: int | None = Field(
+    bands: Annotated[int, Field(ge=1, le=10**4)] | Literal["auto"] | None = Field(
         None,
-        ge=1,
-        le=10**4,
-        description="Noise that is correlated over so many rounds (banded matrix factorisation), such as 8.",
+        description="Noise that is correlated over so many rounds (banded matrix factorisation), such as 8; "
+        'with sampling "cyclic-poisson" also "auto", for the least error.',
     )
 
 

@@ -72,6 +72,34 @@ class Strategy:
         left = min(self.bands, self.rounds - round)
         return math.sqrt(math.fsum(value**2 for value in self.coefficients[:left].tolist()))
 
+    def squared_error(self, momentum: float = 0.0) -> float:
+        """|A C^-1|^2 (Frobenius): the squared error of the models of all rounds, for noise of deviation 1.
+
+        Without dense matrices: C^-1 is diag(n) T^-1, with the Toeplitz matrix T of c, and n differs in the
+        last bands - 1 rounds alone. So the rows of A C^-1 above them have equal entries along diagonals, and
+        the others a correction.
+
+        Args:
+            momentum: Of the server's optimizer, in [0, 1).
+        """
+        applied, left = workload(self.rounds, momentum), self.rounds
+        impulse = np.zeros(left)
+        impulse[0] = 1.0
+        inverse = scipy.signal.lfilter([1.0], self.coefficients, impulse)  # first column of T^-1
+        column = self.scale(0) * scipy.signal.lfilter([1.0], self.coefficients, applied)
+        tail = min(self.bands - 1, left)
+        weights = np.maximum(left - tail - np.arange(left), 0.0)
+        squared = float(weights @ column**2)
+        if tail:
+            rows = np.arange(left - tail, left)
+            lags = np.subtract.outer(rows, np.arange(left))
+            within = lags >= 0
+            scales = np.array([self.scale(row) for row in rows.tolist()]) - self.scale(0)
+            moved = scales[:, None] * np.where(within, inverse[lags], 0.0)
+            moved = np.tril(scipy.linalg.toeplitz(applied[:tail])) @ moved
+            squared += float(np.sum((np.where(within, column[lags], 0.0) + moved) ** 2))
+        return squared
+
     def matrix(self) -> Vector:
         """C as a dense matrix, shape (rounds, rounds), for tests and inspection."""
         dense = np.zeros((self.rounds, self.rounds))

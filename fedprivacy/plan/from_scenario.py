@@ -27,6 +27,7 @@ from fedprivacy.mechanisms.noise_shares import NoiseShares, likely_survivors
 from fedprivacy.mechanisms.pure import PureMechanism
 from fedprivacy.mechanisms.registry import GAUSSIAN_VARIANTS, family, mechanism_class, name_in_scenarios
 from fedprivacy.models.frozen_part import FrozenPart
+from fedprivacy.plan.band_search import least_error, numbers_of_bands
 from fedprivacy.plan.mechanism_search import Candidate, best, calibrated, described
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
@@ -34,6 +35,7 @@ from fedprivacy.population.on_nodes import known
 from fedprivacy.sampling.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.sampling.cohorts import (
     AllSampling,
+    CyclicPoissonSampling,
     FixedSampling,
     PoissonSampling,
     Sampler,
@@ -81,6 +83,11 @@ def plan_of(scenario: Scenario, model: ModelSpec | None = None) -> Plan:
         InputError: if no noise gives this epsilon.
     """
     privacy = scenario.privacy
+    if (numbers := _bands_to_choose_from(scenario)) is not None:
+        facts, epsilon = _facts(scenario, model), privacy.epsilon
+        assert epsilon is not None
+        plans = (_without_noise(_with_bands(scenario, bands), facts) for bands in numbers)
+        return least_error([plan.calibrate(epsilon) for plan in plans])
     plan = _without_noise(scenario, _facts(scenario, model))
     if plan.unit == "example":
         check_sizes(plan, _people(scenario).partition.sizes)
@@ -96,8 +103,8 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
     """The plan of a scenario at the noise of a stored plan, without reading the data.
 
     Facts that the settings leave open (clients and records of a file, parameters of a model) come from the
-    stored plan. For `mechanism = "auto"` any candidate is accepted: the choice by least error does not affect
-    privacy.
+    stored plan. For `mechanism = "auto"` and `bands = "auto"` any candidate is accepted: the choice by least
+    error does not affect privacy.
 
     Args:
         scenario: The scenario of the run.
@@ -106,6 +113,10 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
     Raises:
         InputError: its noise is not that of the scenario's epsilon.
     """
+    if (numbers := _bands_to_choose_from(scenario)) is not None:
+        if stored.banded is None or stored.banded.bands not in numbers:
+            raise InputError("plan.mechanism.bands: not one that the scenario chooses from")
+        scenario = _with_bands(scenario, stored.banded.bands)
     privacy, mechanism = scenario.privacy, stored.mechanism
     settled = None if isinstance(scenario.data, FileData) else scenario.population
     population = stored.population if settled is None else settled
@@ -135,6 +146,21 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
                 f"for privacy.epsilon = {privacy.epsilon:g}"
             )
     return _with_room(plan, privacy)
+
+
+def _bands_to_choose_from(scenario: Scenario) -> tuple[int, ...] | None:
+    """The numbers of bands of a scenario that leaves theirs open, else None."""
+    privacy, sampling = scenario.privacy, scenario.sampling
+    if not isinstance(privacy, CentralPrivacy) or privacy.bands != "auto":
+        return None
+    assert sampling.name == "cyclic-poisson"
+    return numbers_of_bands(sampling.rate, scenario.server.rounds)
+
+
+def _with_bands(scenario: Scenario, bands: int) -> Scenario:
+    """The scenario with this number of bands."""
+    privacy = scenario.privacy.model_copy(update={"bands": bands})
+    return scenario.model_copy(update={"privacy": privacy})
 
 
 def _stored_dimension(mechanism: Mechanism | None) -> int:
@@ -396,4 +422,9 @@ def _sampler(scenario: Scenario) -> Sampler:
         return FixedSampling(options.cohort)
     if options.name == "separated":
         return SeparatedSampling(options.cohort, options.separation)
+    if options.name == "cyclic-poisson":
+        # As many groups as bands: with more, clients would be in fewer rounds for no less noise.
+        bands = scenario.privacy.bands if isinstance(scenario.privacy, CentralPrivacy) else None
+        assert bands != "auto"
+        return CyclicPoissonSampling(options.rate, bands or 1)
     return AllSampling()

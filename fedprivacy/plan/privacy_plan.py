@@ -35,7 +35,7 @@ from fedprivacy.mechanisms.pure import MAX_EPSILON, PureMechanism
 from fedprivacy.mechanisms.registry import name_in_scenarios
 from fedprivacy.models.frozen_part import FrozenPart
 from fedprivacy.sampling.batches import BATCHES, Batches
-from fedprivacy.sampling.cohorts import SAMPLERS, Sampler, SeparatedSampling
+from fedprivacy.sampling.cohorts import SAMPLERS, CyclicPoissonSampling, Sampler, SeparatedSampling
 
 MOST = 10**9  # of anything that a plan counts or measures, as scenarios have it
 
@@ -107,6 +107,8 @@ class Plan:
             sampling=sampler.name,
             cohort=getattr(sampler, "cohort", None),
             separation=sampler.separation if isinstance(sampler, SeparatedSampling) else None,
+            rate=getattr(sampler, "rate", None),
+            groups=sampler.groups if isinstance(sampler, CyclicPoissonSampling) else None,
             mechanism=None if mechanism is None else name_in_scenarios(mechanism.name),
             noise_draw=self.noise_draw,
             max_participations=self.max_participations,
@@ -122,6 +124,8 @@ class Plan:
     @property
     def separation(self) -> int:
         """The number of consecutive rounds with at most one participation of a client; else 1."""
+        if isinstance(self.sampler, CyclicPoissonSampling):
+            return self.sampler.groups
         return self.sampler.separation if isinstance(self.sampler, SeparatedSampling) else 1
 
     def charged(self, rounds: int) -> int:
@@ -245,7 +249,8 @@ class Plan:
         """The event of one release.
 
         Central: the noisy sum of a sampled cohort, for an observer that does not see the cohort. With noise
-        correlated over rounds: one participation, in all rounds that share its noise.
+        correlated over rounds: one participation, in all rounds that share its noise. Cyclic Poisson
+        sampling: one round of the client's group.
         Local: one client's noisy message, without amplification, since the server chose the client.
         Distributed: the noisy sum of a round that has the client, for the server; without amplification.
         Unit "example": a round of a participating client of the smallest size. The cohort amplifies nothing,

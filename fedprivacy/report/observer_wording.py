@@ -49,6 +49,7 @@ TRAINING = Wording(
 STATISTICS = Wording(
     sees={
         "server": "sees every answer that it receives",
+        "analyst": "sees all answers in random order",
         "participant": "see the published statistics",
         "outsider": "see the published statistics",
     },
@@ -62,13 +63,20 @@ STATISTICS = Wording(
         ("local", "server"): "All that it receives already carries the client's noise.",
         ("local", "participant"): "They see statistics made from answers that already carried noise.",
         ("local", "outsider"): "They see statistics made from answers that already carried noise.",
+        ("shuffled", "server"): "It is the shuffler: it sees who sent which answer, randomised a little.",
+        ("shuffled", "analyst"): "Answers of many hide each other, if the shuffler is honest.",
+        ("shuffled", "participant"): "They see statistics made from shuffled answers.",
+        ("shuffled", "outsider"): "They see statistics made from shuffled answers.",
     },
     noise={
         "none": "Nobody adds noise.",
         "central": "The server adds the noise or chooses by chance, once per query.",
         "local": "Each client randomises its own answers before anything leaves it.",
+        "shuffled": "Each client randomises its own answers, and a shuffler takes the senders off.",
     },
     cautions={
+        "shuffled": "Shuffled answers are protected from the analyst by a shuffler that has to be honest: it "
+        "sees each answer with its sender, under a much larger epsilon.",
         "local": "Local privacy holds against the server itself, since each client randomises its answer "
         "before anything leaves it.",
         "central": "Central privacy holds only against those behind the server: the server sees exact totals "

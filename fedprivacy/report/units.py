@@ -137,7 +137,7 @@ def _cohort(cell: Cell) -> float | None:
     """The mean number of clients in a round; None where it is not known."""
     how = cell.sampling if isinstance(cell.sampling, dict) else {}
     rate, cohort, population = how.get("rate"), how.get("cohort"), cell.population
-    if how.get("name") == "poisson" and isinstance(rate, (int, float)) and population:
+    if how.get("name") in ("poisson", "cyclic-poisson") and isinstance(rate, (int, float)) and population:
         return rate * population
     if how.get("name") in ("fixed", "separated") and isinstance(cohort, int):
         return float(cohort)

@@ -14,7 +14,12 @@ from fedprivacy.guarantees.statement import Guarantee, printed
 
 NO_GUARANTEE = "No guarantee"
 
-OBSERVERS = {"server": "the server", "participant": "other participants", "outsider": "outsiders"}
+OBSERVERS = {
+    "server": "the server",
+    "analyst": "the analyst",
+    "participant": "other participants",
+    "outsider": "outsiders",
+}
 
 SEES = {
     "server": "sees every message that it receives",
@@ -22,7 +27,13 @@ SEES = {
     "outsider": "see the final model",
 }
 
-TRUSTS = {"none": "No noise", "central": "Central", "local": "Local", "distributed": "Distributed"}
+TRUSTS = {
+    "none": "No noise",
+    "central": "Central",
+    "local": "Local",
+    "distributed": "Distributed",
+    "shuffled": "Shuffled",
+}
 
 WHO_ADDS_NOISE = {
     "none": "Nobody adds noise.",
@@ -348,7 +359,10 @@ def sampling(value: Any) -> str:
         return f"a fixed number of clients, {number(cohort)}, without replacement"
     if name == "all":
         return "all clients in every round"
-    separation = value.get("separation")
+    separation, groups = value.get("separation"), value.get("groups")
+    if name == "cyclic-poisson" and isinstance(rate, (int, float)):
+        in_turn = f"{groups} groups in turn, " if isinstance(groups, int) and groups > 1 else ""
+        return f"cyclic Poisson: {in_turn}each client of the group by its own coin, mean rate {number(rate)}"
     if name == "separated" and isinstance(cohort, (int, float)) and isinstance(separation, (int, float)):
         apart = f"each at most once in {number(separation)} rounds"
         return f"cohorts of {number(cohort)} clients, {apart}, and no secret who"

@@ -16,7 +16,7 @@ from typing import Any
 
 from fedprivacy.errors import KeyPath, Problem
 from fedprivacy.mechanisms.central import SERVER_ONLY, mechanisms_by_key
-from fedprivacy.mechanisms.combinations import SHARED
+from fedprivacy.mechanisms.combinations import APART, SHARED
 from fedprivacy.mechanisms.options import AdaptiveOptions, BandedOptions
 from fedprivacy.scenario.bounds import check_text
 from fedprivacy.scenario.data import KEYS_OF, foreign_keys
@@ -61,7 +61,7 @@ def lay(tables: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> Tables:
                     _section(new, "data").pop(key, None)
     _drop_what_is_of_other_privacy(new, changes)
     drawn = any(path[:2] in (("sampling",), ("sampling", "name")) for path in changes)
-    if drawn and _section(new, "sampling").get("name") != "separated" and ("privacy", "bands") not in changes:
+    if drawn and _section(new, "sampling").get("name") not in APART and ("privacy", "bands") not in changes:
         _section(new, "privacy").pop("bands", None)  # the noise of clients that come apart alone
     training = _section(new, "training")
     drawn = ("training", "batches") in changes and training.get("batches") != "shuffled"

@@ -27,6 +27,7 @@ PLAN_KEYS = {
     "sampling": "sampling.name",
     "cohort": "sampling.cohort",
     "separation": "sampling.separation",
+    "rate": "sampling.rate",
     "mechanism": "privacy.mechanism",
     "noise_draw": "privacy.noise_draw",
     "min_survivors": "privacy.min_survivors",
@@ -58,6 +59,8 @@ class Values:
     def terms(self) -> Terms:
         """The valid terms of the scenario's privacy plan."""
         terms = {term: self[key] for term, key in PLAN_KEYS.items()}
+        if terms["bands"] == "auto":
+            terms["bands"] = 1  # one of its candidates, and under every bound
         return Terms(**terms, population=self.population, names=PLAN_KEYS)
 
     @cached_property

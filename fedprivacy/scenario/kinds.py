@@ -93,6 +93,7 @@ KINDS: dict[str, Kind] = {
             "fixed": s.FixedSampling,
             "all": s.AllSampling,
             "separated": s.SeparatedSampling,
+            "cyclic-poisson": s.CyclicPoissonSampling,
         },
         "name",
         "sampler",

@@ -175,6 +175,19 @@ class SeparatedSampling(Section):
     )
 
 
+class CyclicPoissonSampling(Section):
+    """Clients in as many groups as bands of noise, of which one a round is sampled by secret coins."""
+
+    name: Literal["cyclic-poisson"]
+    rate: float = Field(
+        gt=0,
+        le=1,
+        description="The share of all clients that a round has on average; within its group a client joins "
+        "with as many times this probability as there are groups.",
+        examples=[0.1],
+    )
+
+
 class Federation(Section):
     """The distribution of clients over hosts, and the replies of nodes."""
 
@@ -315,7 +328,8 @@ Data = Annotated[
 ]
 Server = Annotated[SgdServer | MomentumServer | AdamServer, Field(discriminator="optimizer")]
 Sampling = Annotated[
-    PoissonSampling | FixedSampling | AllSampling | SeparatedSampling, Field(discriminator="name")
+    PoissonSampling | FixedSampling | AllSampling | SeparatedSampling | CyclicPoissonSampling,
+    Field(discriminator="name"),
 ]
 Privacy = Annotated[
     NoPrivacy | LocalPrivacy | CentralPrivacy | DistributedPrivacy, Field(discriminator="trust")

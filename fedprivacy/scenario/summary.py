@@ -23,6 +23,7 @@ SYNTHETIC = {
 NOISE = {
     "none": "nobody adds noise (trust none)",
     "local": "each client adds noise (trust local)",
+    "shuffled": "each client adds noise behind a shuffler (trust shuffled)",
     "central": "the server adds noise (trust central)",
     "distributed": "each client adds a share of the noise to a secure sum (trust distributed)",
 }

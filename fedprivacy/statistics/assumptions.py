@@ -35,6 +35,15 @@ class StatisticsAssumption(Assumption):
     TRUSTED = (
         "the server is honest: it sees exact totals, adds the noise or chooses, and releases nothing else"
     )
+    SHUFFLER = (
+        "the shuffler is honest and does not collude with the observer (simulated: the server's process is "
+        "the shuffler): it shows the messages to each query in random order, without their senders"
+    )
+    ALL_ANSWER = (
+        "all clients answer each query, each once and by one and the same mechanism, or nothing is released"
+    )
+    ALL_SECRET = "the observer knows no client's own randomness"
+    OTHERS_SECRET = "the observer knows no other client's own randomness"
     TRUTH_HIDDEN = (
         "the true values and errors, which only the simulation knows, and the fields marked operator-only"
         " are not shown to the observer"

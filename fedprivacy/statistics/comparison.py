@@ -19,8 +19,9 @@ NAMED = 2  # queries that a finding names
 INTERVAL = "95 % t-interval over the repeats"
 # Fourth moment over squared variance: of the Laplace law that a server draws from, and of the normal law that
 # the sum of many clients' noise comes near.
-KURTOSIS = {"central": 6.0, "local": 3.0}
+KURTOSIS = {"central": 6.0, "local": 3.0, "shuffled": 3.0}
 AGAINST = {
+    "shuffled": "under shuffled trust against the analyst behind the shuffler, and not against the shuffler",
     "local": "under local trust also against the server",
     "central": "under central trust only against those who see what is published",
 }

@@ -9,10 +9,11 @@ from dp_accounting import dp_event as dp
 
 from fedprivacy.accounting.events import to_json
 from fedprivacy.guarantees.assumptions import Assumption, TrainingAssumption
-from fedprivacy.guarantees.observers import OBSERVERS
+from fedprivacy.guarantees.observers import ANALYST, OBSERVERS
 from fedprivacy.guarantees.remote_nodes import SIMULATION, Stated
 from fedprivacy.statistics.assumptions import StatisticsAssumption
 from fedprivacy.statistics.plan import StatisticsPlan
+from fedprivacy.statistics.shuffling import shuffled_event
 
 SAMPLING = "every client asked each query once"
 
@@ -72,8 +73,24 @@ def ledger(
         "sampling": SAMPLING,
         "rounds": participants,
         "held": held,
-        "claims": [_claim(plan, observer, event, held, stated, broken_off) for observer in OBSERVERS],
+        "claims": [
+            _claim(plan, observer, _seen(plan, observer, event), held, stated, broken_off)
+            for observer in observers_of(plan.trust)
+        ],
     }
+
+
+def observers_of(trust: str) -> tuple[str, ...]:
+    """The observers of statistics: with a shuffler, which the server is, also the analyst behind it."""
+    return (OBSERVERS[0], ANALYST, *OBSERVERS[1:]) if trust == "shuffled" else OBSERVERS
+
+
+def _seen(plan: StatisticsPlan, observer: str, event: dp.ComposedDpEvent) -> dp.DpEvent:
+    """The event that bounds the view of an observer."""
+    if plan.trust != "shuffled" or observer == "server":
+        return event
+    # A participant knows its own randomness, and so hides nobody from itself.
+    return shuffled_event(event.events, plan.population - (observer == "participant"))
 
 
 def _claim(
@@ -93,10 +110,14 @@ def _claim(
     pinned = TrainingAssumption.ANSWERS_PINNED if stated.pinned else StatisticsAssumption.HANDED
     holder = StatisticsAssumption.ENFORCED if held else pinned
     by_whom = StatisticsAssumption.TRUSTED if plan.trust == "central" else holder
-    randomness = stated.randomness(server=plan.trust == "central", nodes=plan.trust == "local")
+    randomness = stated.randomness(server=plan.trust == "central", nodes=plan.clients_randomise)
     if plan.adjacency == "replace-one":
-        local = plan.trust == "local"
+        local = plan.clients_randomise
         size = [StatisticsAssumption.PUBLIC_ANSWERS if local else StatisticsAssumption.PUBLIC_SIZE]
+        if plan.trust == "shuffled" and observer != "server":
+            inside = observer == "participant"
+            size += [StatisticsAssumption.SHUFFLER, StatisticsAssumption.ALL_ANSWER]
+            size += [StatisticsAssumption.OTHERS_SECRET if inside else StatisticsAssumption.ALL_SECRET]
     else:
         size = [StatisticsAssumption.PUBLIC, StatisticsAssumption.PRIVATE_SIZE]
     sometimes = [TrainingAssumption.BROKEN_OFF] * broken_off + [TrainingAssumption.FILE_READ] * stated.reads

@@ -33,7 +33,7 @@ def totals(
         none.
     """
     question, mechanism = ask.question, ask.mechanism
-    if plan.trust != "local":
+    if not plan.clients_randomise:
         exact = question.exact(people, clients)
         private_size = plan.adjacency != "replace-one" and not question.cells
         return np.array([exact[0], len(clients) - exact[0]]) if private_size else exact

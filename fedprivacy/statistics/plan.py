@@ -22,6 +22,7 @@ from fedprivacy.mechanisms.sensitivity import histogram_sensitivity
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.statistics.population import People, people
 from fedprivacy.statistics.query_values import Question, questions_of
+from fedprivacy.statistics.shuffling import message_epsilon
 
 QueryMechanism = (
     RandomizedResponse | FrequencyOracle | Laplace | DiscreteLaplace | ExponentialMechanism | NoisyMax
@@ -65,7 +66,8 @@ class StatisticsPlan:
     """The privacy plan of a statistics run: everything that determines its privacy, nothing else.
 
     Args:
-        trust: Who adds the noise: "none", "local" (each client) or "central" (the server).
+        trust: Who adds the noise: "none", "local" (each client), "shuffled" (each client, and a shuffler
+            takes the senders off the messages) or "central" (the server).
         unit: The unit of privacy, "client".
         adjacency: "replace-one", "add-remove" or "zero-out".
         population: The number of clients; each answers each query once.
@@ -80,6 +82,11 @@ class StatisticsPlan:
     delta: float
     asks: tuple[PlannedQuery, ...]
 
+    @property
+    def clients_randomise(self) -> bool:
+        """Whether each client randomises its own answers."""
+        return self.trust in ("local", "shuffled")
+
     def event(self) -> dp.DpEvent:
         """The event of all queries together, of one client or of everybody's totals."""
         return dp.ComposedDpEvent([ask.event(self.adjacency) for ask in self.asks])
@@ -88,7 +95,9 @@ class StatisticsPlan:
         """The number of totals that a query's answers are summed to."""
         if isinstance(ask.mechanism, FrequencyOracle):
             return ask.mechanism.categories
-        return ask.question.cells or (2 if self.trust != "local" and self.adjacency != "replace-one" else 1)
+        return ask.question.cells or (
+            2 if not self.clients_randomise and self.adjacency != "replace-one" else 1
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a JSON object; clients compare it with their own."""
@@ -145,6 +154,8 @@ def plan_of(scenario: Statistics, population: int | None = None) -> StatisticsPl
         )
         return replace(plan, asks=tuple(asks))
 
+    if plan.trust == "shuffled":
+        return stretched(privacy.epsilon / message_epsilon(privacy.epsilon, plan.population, plan.delta))
     if plan.delta == 0:
         return stretched(1.0)
     try:
@@ -167,8 +178,8 @@ def plan_of(scenario: Statistics, population: int | None = None) -> StatisticsPl
 def _ask(question: Question, plan: StatisticsPlan, epsilon: float) -> PlannedQuery:
     """The mechanism of one query for its part of the budget."""
     try:
-        if plan.trust == "local":
-            return PlannedQuery(question, _local(question, min(epsilon, MAX_EPSILON)))
+        if plan.clients_randomise:
+            return PlannedQuery(question, _local(question, min(epsilon, MAX_EPSILON), plan.trust))
         times = len(question.query.quantiles) if question.kind == "quantile" else 1
         mechanism = _central(question, plan.adjacency, epsilon, times)
         return PlannedQuery(question, mechanism, times if isinstance(mechanism, ExponentialMechanism) else 1)
@@ -176,12 +187,19 @@ def _ask(question: Question, plan: StatisticsPlan, epsilon: float) -> PlannedQue
         raise InputError(f"queries.{question.name}: {error}") from error
 
 
-def _local(question: Question, epsilon: float) -> QueryMechanism:
+def _local(question: Question, epsilon: float, trust: str) -> QueryMechanism:
     mechanism = question.query.local
+    if trust == "shuffled" and mechanism == "laplace":
+        raise InputError(
+            'local = "laplace": the rounded sum of real numbers depends on their order, which a shuffler '
+            'hides. Use "randomized-response", whose messages are counted.'
+        )
     if question.cells:
         cells = question.cells + (question.votes > 1)  # and none of them
         return best_oracle(cells, epsilon) if mechanism == "auto" else _ORACLES[mechanism](cells, epsilon)
     coin, noise = RandomizedResponse(epsilon), Laplace(epsilon, 1.0)
+    if mechanism == "auto" and trust == "shuffled":
+        return coin
     if mechanism == "auto":
         # For bits randomised response has the least error; rounding a number to a bit first adds variance.
         by_coin = question.kind != "mean" or coin.variance(1) <= noise.variance

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from fedprivacy.accounting.shuffle import ASSUMPTIONS, MAX_LOCAL, shuffled_epsilon
+from fedprivacy.accounting.shuffle import ASSUMPTIONS, shuffled_epsilon
+from fedprivacy.accounting.shuffled_event import MAX_LOCAL
 from fedprivacy.guarantees.statement import NEIGHBOURS, printed
 from fedprivacy.statistics.assumptions import StatisticsAssumption
 from fedprivacy.statistics.plan import StatisticsPlan

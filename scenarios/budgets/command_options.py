@@ -69,7 +69,9 @@ class GaussianOptions(Options):
     separation: Annotated[
         int | None, Help("Each client at most once in this many rounds, and no secret who.")
     ] = None
-    bands: Annotated[int | None, Help("Noise correlated over this many rounds.")] = None
+    bands: Annotated[int | None, Help("Noise correlated over this many rounds, or groups with a rate.")] = (
+        None
+    )
     adjacency: Adjacency = "replace-one"
 
 

@@ -8,11 +8,21 @@ from typing import Any
 
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.mechanisms.banded import BandedGaussian
-from fedprivacy.mechanisms.combinations import COHORT_WITHIN_POPULATION, RULES, Terms, problems, publishes_one
+from fedprivacy.mechanisms.combinations import (
+    COHORT_WITHIN_POPULATION,
+    CYCLIC,
+    GROUPS_HAVE_ENOUGH_CLIENTS,
+    RULES,
+    Terms,
+    problems,
+    publishes_one,
+)
 from fedprivacy.mechanisms.gaussian import Gaussian
+from fedprivacy.plan.band_search import least_error, numbers_of_bands, squared_error
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.cohorts import (
     AllSampling,
+    CyclicPoissonSampling,
     FixedSampling,
     PoissonSampling,
     Sampler,
@@ -32,7 +42,8 @@ from scenarios.budgets.question import (
 )
 
 BANDS = Range(1, 10**4)
-PLAN_RULES = (COHORT_WITHIN_POPULATION, *RULES)
+RATE = Range(0, 1, above=True)
+PLAN_RULES = (COHORT_WITHIN_POPULATION, GROUPS_HAVE_ENOUGH_CLIENTS, *RULES)
 OPTIONS_OF_TERMS = {
     **{term: flag(term) for term in ("adjacency", "population", "rounds", "cohort", "separation", "bands")},
     "sampling": "",  # it follows from the others
@@ -72,7 +83,7 @@ class GaussianQuestion(GaussianOptions, Question):
             self.out_of_range("noise_multiplier", Range(0.01, 1e7, "0.5 to 20 is usual")),
             self.out_of_range("delta", DELTA),
             self.out_of_range("rounds", ROUNDS),
-            self.out_of_range("sampling_rate", Range(0, 1, above=True)),
+            self.out_of_range("sampling_rate", RATE),
             self.out_of_range("population", CLIENTS),
             self.out_of_range("cohort", CLIENTS),
             self.out_of_range("separation", BANDS),
@@ -103,8 +114,9 @@ class GaussianQuestion(GaussianOptions, Question):
 
     def _terms(self) -> Terms:
         """Returns the terms of the plan, as far as the options are valid by themselves."""
-        apart, poisson = self.separation is not None, self.sampling_rate is not None
-        drawn = "poisson" if poisson else "all" if self.cohort is None else "fixed"
+        rate, apart = self.sampling_rate, self.separation is not None
+        coins = "poisson" if self.bands is None else CYCLIC
+        drawn = coins if rate is not None else "all" if self.cohort is None else "fixed"
         return Terms(
             trust="central",
             unit="client",
@@ -114,12 +126,15 @@ class GaussianQuestion(GaussianOptions, Question):
             sampling="separated" if apart else drawn,
             cohort=1 if apart else self._in(CLIENTS, "cohort"),
             separation=self._in(BANDS, "separation"),
+            rate=rate if rate is not None and rate in RATE else None,
             bands=self._in(BANDS, "bands"),
             names=OPTIONS_OF_TERMS,
         )
 
     def _sampler(self) -> Sampler:
         if self.sampling_rate is not None:
+            if self.bands is not None:
+                return CyclicPoissonSampling(self.sampling_rate, self.bands)
             return PoissonSampling(self.sampling_rate)
         if self.separation is not None:
             return SeparatedSampling(1, self.separation)
@@ -137,7 +152,7 @@ class GaussianQuestion(GaussianOptions, Question):
 def _document(plan: Plan, epsilon: float | None) -> dict[str, Any]:
     spent, once = plan.spent(), replace(plan, rounds=1).spent()
     assert plan.delta is not None
-    amplified = plan.sampler.name in ("poisson", "fixed")
+    amplified = plan.sampler.name in ("poisson", "fixed", CYCLIC)
     drawn = plan.to_json()["sampler"]
     apart = plan.sampler.name == "separated"
     who = f"each client in one of {plan.separation} in a row at most" if apart else plan.sampler.words
@@ -154,8 +169,12 @@ def _document(plan: Plan, epsilon: float | None) -> dict[str, Any]:
         )
     else:
         words += " It holds against those who see the noisy sums, not against whoever adds the noise."
+    errors: dict[int, float] = {}
     if plan.banded is not None:
         words += _in_models(plan.banded)
+        if isinstance(plan.sampler, CyclicPoissonSampling) and epsilon is not None:
+            errors, sentence = _by_bands(plan, plan.sampler.rate, epsilon)
+            words += f" {sentence}"
     other: dict[str, float | None] = {"mu": None, "rho": None, "lectures_noise_multiplier": None}
     if plan.rounds == 1 and plan.sampler.name == "all":
         other, sentence = _one_release(plan, spent.epsilon if epsilon is None else epsilon)
@@ -171,6 +190,7 @@ def _document(plan: Plan, epsilon: float | None) -> dict[str, Any]:
         "accountant": spent.accountant,
         "epsilon_of_one_round": once.epsilon,
         **({} if plan.banded is None else {"bands": plan.banded.bands}),
+        **({"squared_errors": {str(bands): error for bands, error in errors.items()}} if errors else {}),
         **other,
         "words": words,
     }
@@ -187,6 +207,28 @@ def _in_models(mechanism: BandedGaussian) -> str:
         f"{words}, and in the sum of all rounds so far, a model under plain averaging, its standard "
         f"deviation is {ours:.4g} x C (root mean square over rounds), where independent noise "
         f"leaves {alone:.4g} x C."
+    )
+
+
+def _by_bands(plan: Plan, rate: float, epsilon: float) -> tuple[dict[int, float], str]:
+    """Returns the squared error of each number of bands at the same epsilon, and the least in words."""
+    banded = plan.banded
+    assert banded is not None
+    plans = [
+        replace(
+            plan,
+            sampler=CyclicPoissonSampling(rate, bands),
+            mechanism=replace(banded, bands=bands),
+        ).calibrate(epsilon)
+        for bands in numbers_of_bands(rate, plan.rounds)
+    ]
+    errors = {each.terms.bands or 1: squared_error(each) for each in plans}
+    best = least_error(plans)
+    least = best.terms.bands or 1
+    poisson = "Poisson sampling itself" if least == 1 else f"where Poisson sampling has {errors[1]:.4g}"
+    return errors, (
+        f"At this epsilon the least noise of {plural(len(errors), 'number')} of bands is that of {least}: "
+        f"its squared error over all rounds is {errors[least]:.4g} C^2 per coordinate, {poisson}."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedprivacy.accounting import shuffle
+from fedprivacy.accounting import shuffle, shuffled_event
 from fedprivacy.guarantees.statement import printed
 from scenarios.budgets.command_options import ShuffleOptions
 from scenarios.budgets.question import Question, Range, plural, promise
@@ -21,9 +21,9 @@ class ShuffleQuestion(ShuffleOptions, Question):
         below = Range(shuffle.MIN_DELTA, most, "1/clients is too much", below=True)
         return [
             self.not_exactly_one("local_epsilon", "epsilon"),
-            self.out_of_range("clients", Range(1, shuffle.MAX_CLIENTS)),
-            self.out_of_range("local_epsilon", Range(shuffle.MIN_LOCAL, shuffle.MAX_LOCAL)),
-            self.out_of_range("epsilon", Range(0, shuffle.MAX_LOCAL, above=True)),
+            self.out_of_range("clients", Range(1, shuffled_event.MAX_CLIENTS)),
+            self.out_of_range("local_epsilon", Range(shuffled_event.MIN_LOCAL, shuffled_event.MAX_LOCAL)),
+            self.out_of_range("epsilon", Range(0, shuffled_event.MAX_LOCAL, above=True)),
             self.out_of_range("delta", below),
         ]
 

@@ -20,6 +20,7 @@ Row = TypeVar("Row")
 _NOISE = {
     "central": "by the server's noise",
     "local": "by each client's own noise",
+    "shuffled": "by each client's own noise, if the shuffler is honest",
     "distributed": "by the clients' shares of noise, if the sum is secure",
 }
 _WHY_NOT: dict[str, str] = {

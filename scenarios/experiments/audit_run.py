@@ -26,6 +26,7 @@ from fedprivacy.mechanisms.catalogue import ClipOnly
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
 from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.cohorts import CyclicPoissonSampling
 from fedprivacy.scenario import Scenario
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.experiments.neighbouring_runs import neighbours, with_partition
@@ -134,12 +135,20 @@ def listen(job: Audited) -> Heard:
         # The movement by a canary's answer in all the rounds that share its noise.
         matrix = plan.banded.strategy.matrix()
         along = list(matrix.T @ (matrix @ np.array(along)))
-    rate = getattr(plan.sampler, "rate", 1.0) if plan.trust == "central" else 1.0
+    cyclic = plan.sampler if isinstance(plan.sampler, CyclicPoissonSampling) else None
+    rate = cyclic.rate_in_group if cyclic is not None else getattr(plan.sampler, "rate", 1.0)
+    rate = rate if plan.trust == "central" else 1.0
     noise = plan.noise_multiplier if exact else None
     evidence = [_evidence(vector, rate, noise, canaries) for vector in along]
     if plan.sampler.name == "separated":  # cohorts are public here
         evidence = [
             np.where(came, vector, 0.0) for came, vector in zip(real.participated, evidence, strict=True)
+        ]
+    if cyclic is not None:  # groups are public
+        ids = canaries.first + np.arange(canaries.count)
+        evidence = [
+            np.where(np.isin(ids, cyclic.members(plan.population, number)), vector, 0.0)
+            for number, vector in enumerate(evidence)
         ]
     scores = {
         "server": real.messages,

@@ -332,7 +332,7 @@ def test_a_client_that_comes_back_too_early_breaks_the_claim(
     """What the separation is for: asked in each round, against noise that was made for two answers."""
     monkeypatch.setattr(Ledger, "eligible", lambda self: None)
     monkeypatch.setattr(Ledger, "request", lambda self, cohort: None)
-    everybody = lambda self, population, stream: np.arange(population)  # noqa: E731
+    everybody = lambda self, population, stream, round: np.arange(population)  # noqa: E731
     monkeypatch.setattr(SeparatedSampling, "draw", everybody)
     present, absent, claimed = scores(make_scenario, trial, make_people, 150, answers=5)
     assert gaussian_bound(present, absent, 1e-2, 0.999).epsilon > claimed

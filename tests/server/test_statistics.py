@@ -211,6 +211,25 @@ def test_who_does_not_answer_is_counted_and_missing(make_statistics, trust, brok
         assert words in one["first_failure"]
 
 
+SHUFFLED = ("privacy.trust=shuffled", "privacy.delta=1e-6", "privacy.epsilon=1.5", "data.clients=900")
+
+
+def test_a_shuffler_forwards_the_messages_of_all_or_none(make_statistics, tmp_path: Path) -> None:
+    scenario = make_statistics(*SHUFFLED, "federation.hosts=3", "federation.chunk_size=100")
+    whole = served(scenario, tmp_path / "whole", count=3).queries
+    assert [one["answered"] for one in whole] == [900]
+    document = checked_document(*(tmp_path / "whole").iterdir())
+    assert [one["observer"] for one in document["privacy"]["guarantees"]] == [
+        "server", "analyst", "participant", "outsider",
+    ]  # fmt: skip
+    assert numbers(served(scenario, count=2)) == numbers(served(scenario, count=3))
+    with pytest.raises(RunError, match=r"forwards the messages of all or none"):
+        served(scenario, tmp_path / "broken", count=3, wrap=OneNodeFails)
+    broken = written(tmp_path / "broken")
+    assert (broken["status"], broken["queries"]) == ("failed", [])  # of too few messages nothing is shown
+    checked_document(*(tmp_path / "broken").iterdir())
+
+
 def test_nobody_answers(make_statistics, tmp_path: Path) -> None:
     class Nobody(Grid):
         def asked(self, message: Message) -> Iterator[Message]:

@@ -18,6 +18,7 @@ LOOKS: dict[str, Look] = {
     "central": (svg.CENTRAL, "o", "-"),
     "local": (svg.LOCAL, "s", "-."),
     "distributed": (svg.DISTRIBUTED, "D", ":"),
+    "shuffled": (svg.DISTRIBUTED, "D", ":"),  # of statistics, which have no secure sums
 }
 # The second of several arms of one trust model, and those after it.
 MORE: tuple[Look, ...] = (

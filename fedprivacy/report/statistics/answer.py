@@ -147,7 +147,8 @@ def too_few(document: StatisticsDocument, query: Query) -> str:
     """How many people would do, where the interval of a query's share tells nothing; else empty.
 
     The width of the noise falls by the square root of the number of clients under local trust, and by the
-    number itself where the server adds the noise to a total. It is public, as the interval is.
+    number itself where the server adds the noise to a total, or a shuffler lets more clients answer with less
+    noise each. It is public, as the interval is.
     """
     widths = [high - low for low, high in (row.interval for row in query.rows if row.interval)]
     if query.kind not in SHARES or not widths or sample_size.tells(0.0, max(widths)):

@@ -28,7 +28,8 @@ LISTED = 8  # entries of a setting that a line shows
 DOES = {
     ("local", "randomized-response"): "each client tells its answer as a bit, or by chance the opposite",
     ("local", "laplace"): "each client adds noise to its own number",
-    **{("local", oracle.name): oracle.procedure for oracle in ORACLES},
+    ("shuffled", "randomized-response"): "each client tells its answer as a bit, or by chance the opposite",
+    **{(trust, oracle.name): oracle.procedure for oracle in ORACLES for trust in ("local", "shuffled")},
     ("central", "laplace"): "the server adds noise to each exact total",
     ("central", "discrete-laplace"): "the server adds whole numbers as noise to each exact total",
     ("central", "exponential-mechanism"): "the server chooses by chance, good candidates far more likely",

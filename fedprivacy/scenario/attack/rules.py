@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.rule_table import Check, Entry, First, Rule, beneath, broken_rules, exceeds
+from fedprivacy.mechanisms.combinations import APART
 from fedprivacy.scenario.attack.derived_values import AttackValues, GameValues
 from fedprivacy.scenario.attack.poisoning_rules import POISONING_RULES
 from fedprivacy.scenario.attack.property_rules import PROPERTY_RULES
@@ -247,7 +248,7 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
         ),
         Rule(
             "sampling.name",
-            lambda v: v.has_pools and v["sampling.name"] == "separated",
+            lambda v: v.has_pools and v["sampling.name"] in APART,
             "an attack takes one round with the victim after the other, and these lie apart",
             'Set sampling.name = "all" or "fixed".',
         ),

@@ -9,6 +9,10 @@ from fedprivacy.mechanisms.combinations import (
     BANDS_CAN_BE_SEARCHED,
     BANDS_NEED_SEPARATION,
     BANDS_WITHIN_SEPARATION,
+    CYCLIC,
+    GROUPS_ARE_OF_CENTRAL_CLIENTS,
+    GROUPS_HAVE_BANDS,
+    GROUPS_HAVE_ENOUGH_CLIENTS,
     SEPARATED_CLIENTS_ARE_KNOWN,
 )
 from fedprivacy.scenario.derived_values import Values
@@ -16,7 +20,24 @@ from fedprivacy.scenario.rules.plan import of_plan
 
 CORRELATED_RULES: tuple[Entry[Values], ...] = (
     of_plan(SEPARATED_CLIENTS_ARE_KNOWN),
-    First(of_plan(BANDS_NEED_SEPARATION), of_plan(BANDS_WITHIN_SEPARATION)),
+    First(
+        of_plan(BANDS_NEED_SEPARATION),
+        of_plan(BANDS_WITHIN_SEPARATION),
+        of_plan(GROUPS_HAVE_ENOUGH_CLIENTS),
+        Rule(
+            "privacy.bands",
+            lambda v: v["privacy.bands"] == "auto" and v["sampling.name"] not in (None, CYCLIC),
+            lambda v: f"with sampling {literal(v['sampling.name'])} as many as the separation are best",
+            lambda v: f"Set bands = {v['sampling.separation'] or 1}.",
+        ),
+        Rule(
+            "privacy.bands",
+            lambda v: v["privacy.bands"] == "auto" and v["privacy.noise_multiplier"] is not None,
+            "the number of bands with the least error at an epsilon needs one, and none is set",
+            "Set privacy.epsilon in place of noise_multiplier, or a number of bands.",
+        ),
+    ),
+    First(of_plan(GROUPS_ARE_OF_CENTRAL_CLIENTS), of_plan(GROUPS_HAVE_BANDS)),
     First(
         of_plan(BANDS_ARE_OF_CLIENTS),
         Rule(

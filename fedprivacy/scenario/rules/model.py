@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fedprivacy.data.images import SMALLEST, Image, scattered, square_image
 from fedprivacy.io.rule_table import Entry, First, Rule, exceeds
 from fedprivacy.io.toml_text import literal
+from fedprivacy.mechanisms.combinations import most_bands
 from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.model import cnn_size, dense_parameters
 from fedprivacy.scenario.rules.data import RECORDS_FIT_MEMORY
@@ -128,9 +129,14 @@ def _too_many_parameters(key: str, names: tuple[str, ...]) -> Rule[Values]:
     )
 
 
-def _noise_of_past_rounds(v: Values) -> int:
+def _past_rounds(v: Values) -> int:
+    """The rounds whose noise the server keeps; for "auto" the most that may be chosen."""
     bands, rounds = v["privacy.bands"] or 1, v["server.rounds"] or 1
-    return (min(bands, rounds) - 1) * _parameters(v)
+    return min(most_bands(v["sampling.rate"] or 1.0) if bands == "auto" else bands, rounds) - 1
+
+
+def _noise_of_past_rounds(v: Values) -> int:
+    return _past_rounds(v) * _parameters(v)
 
 
 MODEL_RULES: tuple[Entry[Values], ...] = (
@@ -166,7 +172,7 @@ MODEL_RULES: tuple[Entry[Values], ...] = (
         "privacy.bands",
         lambda v: _parameters(v) <= MAX_PARAMETERS and exceeds(_noise_of_past_rounds(v), MAX_NOISE_NUMBERS),
         lambda v: (
-            f"the server keeps the noise of {v['privacy.bands'] - 1} rounds, of {_parameters(v):,} "
+            f"the server keeps the noise of {_past_rounds(v)} rounds, of {_parameters(v):,} "
             f"parameters each: {8e-9 * _noise_of_past_rounds(v):.0f} GB"
         ),
         lambda v: f"At most {1 + MAX_NOISE_NUMBERS // _parameters(v)}.",

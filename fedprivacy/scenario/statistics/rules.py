@@ -93,17 +93,25 @@ DATA_RULES: tuple[Entry[StatisticsValues], ...] = (
 )
 
 
+BY_CLIENTS = ("local", "shuffled")
+
 PRIVACY_RULES: tuple[Entry[StatisticsValues], ...] = (
     Rule(
         "privacy.adjacency",
-        lambda v: v["privacy.trust"] == "local" and v["privacy.adjacency"] != "replace-one",
-        "local answers are protected under replace-one alone: the server sees who answers",
+        lambda v: v["privacy.trust"] in BY_CLIENTS and v["privacy.adjacency"] != "replace-one",
+        "answers of clients are protected under replace-one alone: the server sees who answers",
         'Set adjacency = "replace-one".',
     ),
     Rule(
         "privacy.delta",
         lambda v: bool(v["privacy.shuffled"]) and not v["privacy.delta"],
         "must be above 0 with shuffled = true",
+        "A shuffler helps at a delta above 0 only: 1e-6, say.",
+    ),
+    Rule(
+        "privacy.delta",
+        lambda v: v["privacy.trust"] == "shuffled" and not v["privacy.delta"],
+        'must be above 0 with trust = "shuffled"',
         "A shuffler helps at a delta above 0 only: 1e-6, say.",
     ),
     DELTA_IS_RESOLVED,
@@ -158,11 +166,21 @@ COMPARE_RULES: tuple[Entry[StatisticsValues], ...] = (
     ),
     Rule(
         "compare.trusts",
-        lambda v: _compares(v, "local") and v["privacy.adjacency"] not in (None, "replace-one"),
         lambda v: (
-            f'local answers are protected under replace-one alone, not under "{v["privacy.adjacency"]}"'
+            any(_compares(v, trust) for trust in BY_CLIENTS)
+            and v["privacy.adjacency"] not in (None, "replace-one")
         ),
-        'Leave out "local", or set privacy.adjacency = "replace-one".',
+        lambda v: (
+            f'answers of clients are protected under replace-one alone, not under "{v["privacy.adjacency"]}"'
+        ),
+        'Leave out "local" and "shuffled", or set privacy.adjacency = "replace-one".',
+        shown=False,
+    ),
+    Rule(
+        "compare.trusts",
+        lambda v: _compares(v, "shuffled") and not v["privacy.delta"],
+        "a shuffler helps at a delta above 0 only",
+        'Set privacy.delta = 1e-6, say, or leave out "shuffled".',
         shown=False,
     ),
     Rule(

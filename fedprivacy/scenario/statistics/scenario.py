@@ -128,6 +128,7 @@ class Statistics(BaseScenario):
             changes |= {("queries", name, trust): mechanism for name in self.queries}
         tables = {key: value for key, value in self.tables().items() if key != "compare"}
         without = {"none": ("epsilon", "delta", "shuffled"), "central": ("shuffled",)}
+        without["shuffled"] = without["central"]
         for key in without.get(trust, ()):
             tables["privacy"].pop(key, None)
         return lay(tables, changes)

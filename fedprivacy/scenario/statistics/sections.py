@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -11,8 +11,9 @@ from fedprivacy.scenario.kinds import Kind
 from fedprivacy.scenario.sections import no_repeats
 from fedprivacy.scenario.statistics import data as d
 
-Trust = Literal["none", "central", "local"]
-TRUSTS: tuple[Trust, ...] = get_args(Trust)
+Trust = Literal["none", "central", "shuffled", "local"]
+# A comparison by default: a shuffler needs a delta.
+TRUSTS: tuple[Trust, ...] = ("none", "central", "local")
 Adjacency = Literal["replace-one", "add-remove", "zero-out"]
 
 
@@ -47,6 +48,13 @@ class LocalPrivacy(_Noisy):
     )
 
 
+class ShuffledPrivacy(_Noisy):
+    """Each client randomises its own answers, and a shuffler takes the senders off."""
+
+    shuffled: ClassVar[bool] = False
+    trust: Literal["shuffled"]
+
+
 class CentralPrivacy(_Noisy):
     """The server, which is trusted, sees exact totals and releases noisy ones."""
 
@@ -54,7 +62,7 @@ class CentralPrivacy(_Noisy):
     trust: Literal["central"]
 
 
-Privacy = Annotated[NoPrivacy | LocalPrivacy | CentralPrivacy, Field(discriminator="trust")]
+Privacy = Annotated[NoPrivacy | LocalPrivacy | ShuffledPrivacy | CentralPrivacy, Field(discriminator="trust")]
 
 
 class Federation(Section):
@@ -102,7 +110,14 @@ KINDS: dict[str, Kind] = {
         "data set",
     ),
     "privacy": Kind(
-        {"none": NoPrivacy, "central": CentralPrivacy, "local": LocalPrivacy}, "trust", "trust model"
+        {
+            "none": NoPrivacy,
+            "central": CentralPrivacy,
+            "shuffled": ShuffledPrivacy,
+            "local": LocalPrivacy,
+        },
+        "trust",
+        "trust model",
     ),
     "federation": Kind({"": Federation}, required=False),
     "compare": Kind({"": Compare}, required=False),

@@ -20,7 +20,13 @@ from fedprivacy.mechanisms.pure import PureMechanism
 from fedprivacy.mechanisms.skellam import Skellam
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.batches import PoissonBatches, ShuffledBatches
-from fedprivacy.sampling.cohorts import AllSampling, FixedSampling, PoissonSampling, SeparatedSampling
+from fedprivacy.sampling.cohorts import (
+    AllSampling,
+    CyclicPoissonSampling,
+    FixedSampling,
+    PoissonSampling,
+    SeparatedSampling,
+)
 
 APART = SeparatedSampling(2, 4)
 CENTRAL = Plan("central", "client", "replace-one", 20, 10, APART, Gaussian(1.0, 2.0), 1e-3)
@@ -28,6 +34,7 @@ LOCAL_PLAN = replace(CENTRAL, trust="local", sampler=AllSampling(), noise_draw="
 MESSAGES = replace(LOCAL_PLAN, mechanism=PrivUnitG(1.0, 1.0))
 RECORDS = replace(LOCAL_PLAN, unit="example", batches=ShuffledBatches(1))
 BANDED = replace(CENTRAL, mechanism=BandedGaussian(1.0, 2.0, 4, 10))
+CYCLIC = replace(BANDED, sampler=CyclicPoissonSampling(0.1, 4))
 ADAPTIVE = replace(CENTRAL, mechanism=AdaptiveGaussian(1.0, 2.0, 0.5, 0.2, 5.0))
 SIGNS = replace(CENTRAL, mechanism=EncodedGaussian(1.0, 2.0, "signs", 9, 9))
 STUDENT = replace(CENTRAL, mechanism=EncodedStudent(1.0, 2.0, 9.0, "signs", 9, 9))
@@ -57,6 +64,11 @@ BROKEN = [
     (BANDED, {"trust": "local"}, "bands", "the server correlates"),
     (BANDED, OF_RECORDS, "bands", "records are in several rounds"),
     (BANDED, {"rounds": 11}, "rounds", "made for 10 rounds"),
+    (CYCLIC, {"adjacency": "add-remove"}, "adjacency", 'the others come with sampling "cyclic-poisson"'),
+    (CYCLIC, {"sampler": CyclicPoissonSampling(0.1, 3)}, "bands", "larger than groups = 3: two answers"),
+    (CYCLIC, {"mechanism": Gaussian(1.0, 2.0)}, "sampling", "as many groups as there are bands"),
+    (LOCAL_PLAN, {"sampler": CyclicPoissonSampling(0.1, 4)}, "sampling", "on the updates of clients"),
+    (CYCLIC, OF_RECORDS, "sampling", "on the updates of clients"),
     (
         BANDED,
         {"rounds": 10**6, "population": 10**4, "sampler": SeparatedSampling(2, 1000), "mechanism": BandedGaussian(1.0, 2.0, 200, 10**6)},

@@ -149,6 +149,22 @@ def test_correlated_noise_of_half_the_size_is_refuted(tmp_path: Path, half_noise
     assert by_observer(document)["participant"]["verdict"]["holds"] is False
 
 
+CYCLIC = ("sampling={name='cyclic-poisson', rate=0.3}", "privacy.bands=3", "server.rounds=6")
+
+
+def test_canaries_in_groups_keep_the_claim_of_amplified_bands(tmp_path: Path) -> None:
+    one = by_observer(document := played(tmp_path, *CYCLIC))["participant"]
+    assert not document["refuted"]
+    assert 0.2 < one["one_run"]["epsilon"] < one["guarantee"]["epsilon"] == pytest.approx(2.5, rel=1e-3)
+    assert any("secret coin of its own" in text for text in one["guarantee"]["assumptions"])
+
+
+@pytest.mark.exhaustive
+def test_amplified_bands_with_half_the_noise_are_refuted(tmp_path: Path, half_noise: None) -> None:
+    document = played(tmp_path, *CYCLIC, trials=6)
+    assert by_observer(document)["participant"]["verdict"]["holds"] is False
+
+
 @pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("overrides", "observers", "trials"),
