@@ -25,6 +25,7 @@ from fedprivacy.account.account_file import Lines
 from fedprivacy.account.entry import (
     PlannedWork,
     PopulationIds,
+    StoredEnd,
     StoredEntry,
     StoredStart,
     events_of,
@@ -55,6 +56,7 @@ class Account:
         policy: What all may cost together.
         entries: The lines that charge plans, by the number of the line, from 0.
         started: The plans whose work has begun, as (line, part).
+        ended: The last line about the end of such a plan's run.
         lines: All lines.
     """
 
@@ -63,6 +65,7 @@ class Account:
     policy: Policy
     entries: Mapping[int, Mapping[str, Any]]
     started: frozenset[tuple[int, int]]
+    ended: Mapping[tuple[int, int], Mapping[str, Any]]
     lines: Lines
 
     @classmethod
@@ -81,11 +84,23 @@ class Account:
         policy = Policy.from_json(head.get("policy"), f"{path}:1")
         entries: dict[int, Mapping[str, Any]] = {}
         started: set[tuple[int, int]] = set()
+        ended: dict[tuple[int, int], Mapping[str, Any]] = {}
+
+        def named(body: Mapping[str, Any], parts: Sequence[int], where: str) -> list[tuple[int, int]]:
+            charged = entries.get(body["entry"], {"parts": ()})["parts"]
+            if any(part >= len(charged) for part in parts):
+                raise InputError(f"{where}: damaged: it names a plan that no line above charges. {remedy}")
+            return [(body["entry"], part) for part in parts]
+
         for number, body in enumerate(lines.bodies[1:], 1):
             where = f"{path}:{number + 1}"
             if body.get("kind") == "start":
                 check(body, StoredStart, where, remedy)
-                started.add((body["entry"], body["part"]))
+                started.update(named(body, [body["part"]], where))
+                continue
+            if body.get("kind") == "end":
+                check(body, StoredEnd, where, remedy)
+                ended |= dict.fromkeys(named(body, body["parts"], where), body)
                 continue
             check(body, StoredEntry, where, remedy)
             if any(set(policy.filters) - set(part["claims"]) for part in body["parts"]):
@@ -93,7 +108,7 @@ class Account:
             entries[number] = body
             if body["started"]:
                 started |= {(number, part) for part in range(len(body["parts"]))}
-        return cls(path, head["account"], policy, entries, frozenset(started), lines)
+        return cls(path, head["account"], policy, entries, frozenset(started), ended, lines)
 
     @classmethod
     def read(cls, path: Path) -> Account:

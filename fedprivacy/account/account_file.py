@@ -2,8 +2,9 @@
 
 Each line ends with the digest of all of it before, which includes the digest of the line above. So a changed
 byte is noticed, wherever it is. The work that a line charges begins only after the line is on disk (fsync).
-Therefore a last line that is torn, by a kill or a full disk, charges work that never began: it is cut, under
-the lock, before the next line is written. A last line that lacks nothing but its end of line counts.
+Therefore a last line that is torn, by a kill or a full disk, charges work that never began, or only notes the
+end of a run: it is cut, under the lock, before the next line is written. A last line that lacks nothing but its
+end of line counts.
 
 No chain shows that whole lines are missing at the end, as after restoring an old copy. A run directory names
 its line (`account.json`), which a resumed run looks for.
@@ -159,8 +160,8 @@ class OpenFile:
                 os.ftruncate(self._handle, before)
                 os.fsync(self._handle)
             raise RunError(
-                f"{self.path}: {error.strerror}. Nothing was entered, and no work was begun. Make room, or "
-                "ask for the right to write, and start again."
+                f"{self.path}: {error.strerror}. Nothing was entered. Make room, or ask for the right to "
+                "write, and start again."
             ) from error
         size = os.fstat(self._handle).st_size
         self.lines = Lines.parse(os.pread(self._handle, size, 0), self.path)

@@ -1,4 +1,4 @@
-"""Enters plans into an account's file, and checks later that they are in it."""
+"""Enters plans into an account's file, and notes there how their runs ended."""
 
 from __future__ import annotations
 
@@ -101,17 +101,55 @@ def check_receipt(path: Path, receipt: Receipt, works: Sequence[PlannedWork]) ->
         InputError: it is charged in another account, or as another plan, or the account lost its line.
     """
     account = Account.read(path)
-    if receipt.account != account.key:
-        raise InputError(f"{path}: the run is charged in another account. Name that one, or leave it out.")
-    if receipt.entry not in account.lines.digests:
-        raise InputError(
-            f"{path}: the entry of this run is missing, so lines were lost at the end of the file, as by an "
-            "old copy. Restore the newest copy."
-        )
-    entry = account.entries.get(account.lines.digests.index(receipt.entry), {"parts": []})
-    digest = works[0].part(account.policy, account.key)["digest"]
-    if digest not in [part["digest"] for part in entry["parts"]]:
+    number, covered = _covered(account, receipt)
+    digests = [work.part(account.policy, account.key)["digest"] for work in works]
+    if digests != [account.entries[number]["parts"][at]["digest"] for at in covered]:
         raise InputError(f"{path}: the run was charged as another plan. Start a new run.")
+
+
+def note_end(path: Path, receipt: Receipt, outcome: str, run: str) -> None:
+    """Appends that the run of charged plans has ended, which changes no charge.
+
+    Args:
+        path: The account's file.
+        receipt: Of the run.
+        outcome: "finished", or "interrupted" if it did not complete, for whatever reason.
+        run: The name of its directory; empty: it has none.
+
+    Raises:
+        InputError: the account cannot be used, or does not have the run.
+        RunError: the file cannot be written.
+    """
+    with account_file.opened(path) as file:
+        account = Account.of(path, file.lines)
+        number, covered = _covered(account, receipt)
+        ends = [account.ended.get((number, at), {}) for at in covered]
+        if all((end.get("outcome"), end.get("run")) == (outcome, run) for end in ends):
+            return
+        body = {"entry": number, "parts": covered, "outcome": outcome, "run": run}
+        file.append({"kind": "end", "time": _now(), **body})
+
+
+def _covered(account: Account, receipt: Receipt) -> tuple[int, list[int]]:
+    """The line that charged a run, and which of its plans are those of the run.
+
+    Raises:
+        InputError: the account does not have it.
+    """
+    if receipt.account != account.key:
+        raise InputError(
+            f"{account.path}: the run is charged in another account. Name that one, or leave it out."
+        )
+    digests = account.lines.digests
+    number = digests.index(receipt.entry) if receipt.entry in digests else -1
+    if number not in account.entries or receipt.part >= len(account.entries[number]["parts"]):
+        raise InputError(
+            f"{account.path}: the entry of this run is missing, so lines were lost at the end of the file, "
+            "as by an old copy. Restore the newest copy."
+        )
+    entry = account.entries[number]
+    # Plans that were entered to be run later are run one by one.
+    return number, list(range(len(entry["parts"]))) if entry["started"] else [receipt.part]
 
 
 def _now() -> str:

@@ -1,4 +1,4 @@
-"""The entries of an account: plans that were charged, and when their work began."""
+"""The entries of an account: plans that were charged, and when their work began and ended."""
 
 from __future__ import annotations
 
@@ -69,6 +69,17 @@ class StoredStart(Fields):
     time: str
     entry: Annotated[int, Field(ge=0)]
     part: Annotated[int, Field(ge=0)]
+
+
+class StoredEnd(Fields):
+    """A line about plans of an entry whose run has ended, which changes no charge."""
+
+    kind: Literal["end"]
+    time: str
+    entry: Annotated[int, Field(ge=0)]
+    parts: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    outcome: Literal["finished", "interrupted"]
+    run: str
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,11 @@ SEES = {
     "outsider": "an outsider, who sees what is published",
 }
 # The key of the digests; and digests of seeds, data and ids, by which a guess of these could be confirmed.
-OPERATOR_ONLY = ("path", "account", "entries[].populations", "entries[].plans[].digest")
+# How a run ended may depend on the data, and the claims assume that no observer learns it.
+OPERATOR_ONLY = (
+    *("path", "account", "entries[].populations"),
+    *("entries[].plans[].digest", "entries[].plans[].outcome", "entries[].plans[].run"),
+)
 
 
 def statement(account: Account) -> dict[str, Any]:
@@ -100,6 +104,8 @@ def _entry(account: Account, number: int, entry: Mapping[str, Any]) -> dict[str,
         {
             **{key: part[key] for key in ("name", "work", "trust", "rounds", "sampling", "digest")},
             "state": "started" if (number, at) in account.started else "entered",
+            "outcome": account.ended.get((number, at), {}).get("outcome"),
+            "run": account.ended.get((number, at), {}).get("run"),
             "costs": {name: part["claims"][name]["cost"] for name in account.policy.filters},
         }
         for at, part in enumerate(entry["parts"])

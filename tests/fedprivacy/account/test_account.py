@@ -13,7 +13,7 @@ from dp_accounting import dp_event as dp
 from fedprivacy.account import account_file
 from fedprivacy.account.account import Account
 from fedprivacy.account.assumptions import AccountAssumption
-from fedprivacy.account.entering import check_receipt, create, enter
+from fedprivacy.account.entering import check_receipt, create, enter, note_end
 from fedprivacy.account.entry import PlannedWork, PopulationIds
 from fedprivacy.account.policy import Policy
 from fedprivacy.account.statement import statement, would_fit
@@ -229,6 +229,45 @@ def test_a_receipt_of_another_account_plan_or_lost_line_is_refused(path: Path, t
     path.write_bytes(old)
     with pytest.raises(InputError, match="lines were lost at the end"):
         check_receipt(path, receipt, [plan])
+
+
+def test_the_end_of_a_run_is_noted_and_changes_no_charge(path: Path) -> None:
+    both = work(9.0, name="first"), work(8.0, name="second")
+    put(path, *both, started=False)
+    receipt, before = put(path, both[1]), spent(path)
+    note_end(path, receipt, "interrupted", "a run")
+    note_end(path, receipt, "finished", "a run")
+    lines = len(account_file.read(path).bodies)
+    note_end(path, receipt, "finished", "a run")
+    assert len(account_file.read(path).bodies) == lines
+    assert spent(path) == before
+    account = Account.read(path)
+    assert {key: end["outcome"] for key, end in account.ended.items()} == {(1, 1): "finished"}
+    plans = statement(account)["entries"][0]["plans"]
+    assert [(plan["outcome"], plan["run"]) for plan in plans] == [(None, None), ("finished", "a run")]
+    check_receipt(path, receipt, [both[1]])
+    together = put(path, work(9.5, name="third"), work(8.5, name="fourth"))
+    note_end(path, together, "finished", "a comparison")
+    assert [end["run"] for end in Account.read(path).ended.values()] == ["a run", *["a comparison"] * 2]
+    with pytest.raises(InputError, match="lines were lost"):
+        note_end(path, replace(receipt, part=2), "finished", "")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"kind": "start", "time": "", "entry": 1, "part": 1},
+        {"kind": "start", "time": "", "entry": 2, "part": 0},
+        {"kind": "end", "time": "", "entry": 1, "parts": [0, 1], "outcome": "finished", "run": ""},
+        {"kind": "end", "time": "", "entry": 1, "parts": [0], "outcome": "lost", "run": ""},
+    ],
+)
+def test_a_line_about_no_charged_plan_is_damage(path: Path, body: dict[str, Any]) -> None:
+    put(path, work(9.0))
+    with account_file.opened(path) as file:
+        file.append(body)
+    with pytest.raises(InputError, match=":3"):
+        Account.read(path)
 
 
 def test_what_no_accountant_knows_may_only_come_first_or_not_at_all(path: Path) -> None:

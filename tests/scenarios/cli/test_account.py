@@ -14,7 +14,8 @@ from fedprivacy.account.account import Account
 from fedprivacy.account.charge import Charge
 from fedprivacy.account.entering import create
 from fedprivacy.account.policy import Policy
-from fedprivacy.errors import InputError
+from fedprivacy.errors import HeldError, InputError
+from fedprivacy.io.lock import alone
 from scenarios import runner
 from scenarios.cli.main import app
 
@@ -88,6 +89,10 @@ def test_plans_enter_together_and_are_run_later(path: Path, tmp_path: Path) -> N
     assert "same seed" in refusal("account", "plan", path, "digits", "--seed", "7")
 
 
+def ended(path: Path) -> list[tuple[str, str]]:
+    return [(end["outcome"], end["run"]) for end in Account.read(path).ended.values()]
+
+
 class Stopped(Exception):
     """Raised within a run."""
 
@@ -103,11 +108,31 @@ def test_what_broke_off_stays_charged_and_is_resumed_without_another_charge(
     with pytest.raises(kind):
         runner.run(make_scenario(CENTRAL), tmp_path / "out", on_round=stop, report=False, charge=charge)
     (directory,) = (tmp_path / "out").iterdir()
-    before = charge.path.read_bytes()
-    assert len(Account.read(charge.path).entries) == 1
+    before = Account.read(charge.path)
+    assert ended(charge.path) == [("interrupted", directory.name)]
+    with alone(directory), pytest.raises(HeldError):  # it is at work, and has not ended
+        runner.resume(directory, report=False, charge=charge)
     document = runner.resume(directory, report=False, charge=charge)
     assert document["status"] == "finished"
-    assert charge.path.read_bytes() == before
+    after = Account.read(charge.path)
+    assert after.entries == before.entries
+    assert ended(charge.path) == [("finished", directory.name)]
+    runner.resume(directory, report=False, charge=charge)
+    assert Account.read(charge.path).lines == after.lines
+
+
+def test_an_account_that_cannot_note_the_end_of_a_run_keeps_its_charge(
+    make_scenario, charge: Charge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def break_it(event: dict) -> None:
+        charge.path.write_bytes(charge.path.read_bytes().replace(b'"entry"', b'"Entry"', 1))
+
+    document = runner.run(
+        make_scenario(CENTRAL), tmp_path / "out", on_round=break_it, report=False, charge=charge
+    )
+    assert document["status"] == "finished"
+    assert "the line was changed" in (printed := capsys.readouterr().err)
+    assert "The account does not note that the run has finished." in printed
 
 
 def test_a_run_that_began_without_an_account_does_not_enter_later(
@@ -129,6 +154,12 @@ def test_the_cells_of_a_comparison_enter_together(path: Path, tmp_path: Path) ->
     done(*compare, *few, "--set", "compare.seeds=[1, 2]", "--set", "compare.baselines=false")
     (entry,) = Account.read(path).entries.values()
     assert [part["rounds"] for part in entry["parts"]] == [2, 2]
+    (directory,) = (tmp_path / "out").iterdir()
+    assert ended(path) == [("finished", directory.name)] * 2
+    shown = done("account", "show", path).split()
+    assert shown.count("finished") == 2
+    assert "finished" not in done("account", "show", path, "--json")
+    assert "finished" not in done("account", "export", path, "--csv")
     two = (*few[2:], "--set", "compare.epsilons=[0.1, 0.2]", "--set", "compare.seeds=[3]")
     assert "same seed" in refusal(*compare, *two, "--set", "compare.baselines=false")
     none = ("compare", "digits", *FEW, "--set", "compare.trusts=['none']", "--account", path, *few)
@@ -142,6 +173,7 @@ def test_statistics_enter(tmp_path: Path) -> None:
     done("run", "star-wars-survey", *small)
     (entry,) = Account.read(path).entries.values()
     assert entry["parts"][0]["work"] == "statistics"
+    assert ended(path) == [("finished", next(out.iterdir()).name)]
 
 
 def test_a_choice_of_settings_enters(path: Path, tmp_path: Path) -> None:
@@ -155,6 +187,7 @@ def test_a_choice_of_settings_enters(path: Path, tmp_path: Path) -> None:
     assert entry["parts"][0]["work"] == "tuning"
     (directory,) = (tmp_path / "out").iterdir()
     before = outsider.read_bytes()
+    assert ended(outsider) == [("finished", directory.name)]
     done("tune", "--resume", directory, "--account", outsider)
     assert outsider.read_bytes() == before
 
