@@ -3,8 +3,8 @@
 Each line ends with the digest of all of it before, which includes the digest of the line above. So a changed
 byte is noticed, wherever it is. The work that a line charges begins only after the line is on disk (fsync).
 Therefore a last line that is torn, by a kill or a full disk, charges work that never began, or only notes the
-end of a run: it is cut, under the lock, before the next line is written. A last line that lacks nothing but its
-end of line counts.
+end of a run: it is cut, under the lock, before the next line is written. A last line that lacks nothing but
+its end of line counts.
 
 No chain shows that whole lines are missing at the end, as after restoring an old copy. A run directory names
 its line (`account.json`), which a resumed run looks for.

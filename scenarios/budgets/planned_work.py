@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from fedprivacy.account.entry import Ledgers, PlannedWork, PopulationIds
 from fedprivacy.data import npz
-from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.plan.privacy_plan import Plan
@@ -19,6 +18,7 @@ from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.data import FileData
+from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.model import permit
 from fedprivacy.scenario.statistics import Statistics
@@ -31,6 +31,7 @@ from fedprivacy.statistics.plan import plan_of as statistics_plan_of
 from fedprivacy.statistics.population import People
 from fedprivacy.training.model_spec import model_spec
 from fedprivacy.tuning.ledgers import chosen_ledger
+from scenarios.budgets.uncovered_work import refuse_charge
 
 
 def planned(scenario: AnyScenario, *, allow_code: bool = False) -> PlannedWork:
@@ -41,7 +42,7 @@ def planned(scenario: AnyScenario, *, allow_code: bool = False) -> PlannedWork:
         allow_code: Whether it may run code (`--allow-code`).
 
     Raises:
-        InputError: it has no plan, or what it releases is not known in advance.
+        InputError: it has no plan, or no event covers what it releases.
     """
     if isinstance(scenario, Statistics):
         from fedprivacy.statistics.plan import people_of
@@ -51,11 +52,7 @@ def planned(scenario: AnyScenario, *, allow_code: bool = False) -> PlannedWork:
         people = people_of(scenario, statistics)
         return statistics_work(scenario, statistics, people, statistics_streams(scenario, people).run)
     if type(scenario) not in (Scenario, TuneScenario):
-        raise InputError(
-            f"{scenario.name}: what it releases is not known in advance: attacks and studies of private "
-            "estimates use records without noise too. Only trainings, statistics and choices of settings can "
-            "enter an account."
-        )
+        refuse_charge(scenario, "private estimates" if isinstance(scenario, ErmScenario) else "attacks")
     assert isinstance(scenario, Scenario)
     permit(scenario.model, allow_code)
     clients = population(scenario.data)

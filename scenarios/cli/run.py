@@ -104,6 +104,7 @@ def run(
     """
     from fedprivacy.errors import InputError
     from fedprivacy.records.run_directory import check_out
+    from scenarios.budgets.uncovered_work import refuse_charge
     from scenarios.cli.kind_interface import RunKind, RunOptions
     from scenarios.cli.kind_registry import kind_of, scenario_for
     from scenarios.cli.limits import check_limits, measured
@@ -132,11 +133,9 @@ def run(
             "nodes keep their own state. Start a new run."
         )
     charge = charge_of(account, same_population, "run")
-    if charge is not None and (remote or limits):
+    if charge is not None and remote:
         raise InputError(
             "--account: does not cover --engine superlink, whose nodes count by themselves. Leave it out."
-            if remote
-            else "--account: does not cover --limits, which trains without noise too. Leave one of them out."
         )
     options = RunOptions(out or RUNS, where, pinned, allow_code, reproducing_command(chosen), charge)
     # The scenario is checked before torch is imported and before anything is written.
@@ -145,6 +144,8 @@ def run(
     else:
         assert scenario is not None
         requested = scenario_for("run", scenario, set_, chosen)
+    if charge is not None and limits:
+        refuse_charge(requested, "--limits")
     kind = kind_of(requested)
     assert isinstance(kind, RunKind)  # other kinds belong to another command and were refused
     if resume is not None:

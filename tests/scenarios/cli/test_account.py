@@ -7,6 +7,7 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -192,14 +193,44 @@ def test_a_choice_of_settings_enters(path: Path, tmp_path: Path) -> None:
     assert outsider.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("words", "work"),
+    [
+        (("run", "digits", "--limits"), "--limits"),
+        (("run", "private-erm"), "private estimates"),
+        (("compare", "star-wars-survey"), "a comparison of statistics"),
+        (("audit", "digits"), "an audit"),
+        (("replay", "white-box"), "attacks"),
+    ],
+)
+def test_work_on_simulated_data_that_no_event_covers_is_not_charged(
+    path: Path, tmp_path: Path, words: tuple[str, ...], work: str
+) -> None:
+    before = path.read_bytes()
+    options = ("--account", path, "--out", tmp_path / "out")
+    assert f"has no records of clients, so {work} of it cannot reveal any" in refusal(*words, *options)
+    assert path.read_bytes() == before
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_audit_of_records_of_clients_is_no_release_that_an_event_covers(
+    path: Path, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(1)
+    arrays = {f"x_{part}": rng.normal(size=(40, 64)).astype(np.float32) for part in ("train", "test")}
+    arrays |= {f"y_{part}": rng.integers(0, 10, 40) for part in ("train", "test")}
+    np.savez(tmp_path / "mine.npz", **arrays)
+    own = f"data={{name='npz', path='{tmp_path / 'mine.npz'}', partition='iid', clients=10}}"
+    message = refusal("audit", "digits", "--set", own, "--account", path)
+    assert "subtracts a training without noise on the same records" in message
+    assert "the claim of the account does not hold against anybody who sees it" in message
+
+
 def test_wrong_options_are_refused(path: Path, tmp_path: Path) -> None:
     run = ("run", "digits", "--account")
     assert "No such file" in refusal(*run, tmp_path / "missing")
-    assert "--limits" in refusal(*run, path, "--limits")
     assert "superlink" in refusal(*run, path, "--engine", "superlink", "--superlink", "localhost:1")
     assert "Give --account" in refusal("run", "digits", "--same-population")
-    assert "private estimates" in refusal("run", "private-erm", "--account", path)
-    assert "uses true values" in refusal("compare", "star-wars-survey", "--account", path)
     assert "there already" in refusal("account", "new", path, "--epsilon", "1", "--delta", "1e-5")
     new = ("account", "new", tmp_path / "other", "--epsilon", "1", "--delta", "1e-5")
     for option, value in (
