@@ -31,6 +31,7 @@ from fedprivacy.account.entry import (
     events_of,
     keyed,
 )
+from fedprivacy.account.largest import Suggest, largest_part
 from fedprivacy.account.policy import Policy
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.errors import InputError, UnsupportedEvent
@@ -282,39 +283,31 @@ class Account:
                 rests.append(True)
         return any(rests)
 
-    def largest(self, works: Sequence[PlannedWork]) -> str:
-        """Words the largest part of a plan that fits, in place of all of it."""
-        if len(works) > 1:
-            return "Enter fewer plans together."
-        work = works[0]
-        if work.first is None:
-            return "No smaller plan of it is known."
-        fit, too_many = 0, work.size
-        while too_many - fit > 1:
-            middle = (fit + too_many) // 2
-            smaller = work.part(self.policy, self.key, work.first(middle))
-            fit, too_many = (middle, too_many) if self.refusal([smaller]) is None else (fit, middle)
-        if fit == 0:
-            return f"Not one of its {work.size:,} {work.noun} fits."
-        return (
-            f"The largest plan that fits: the first {fit:,} of its {work.size:,} {work.noun}"
-            f"{work.settings(fit)}."
-        )
-
     def admitted(
-        self, works: Sequence[PlannedWork], same_population: bool
+        self, works: Sequence[PlannedWork], same_population: bool, suggest: Suggest | None = None
     ) -> tuple[list[dict[str, Any]], bool]:
         """The plans as an entry states them, and whether it rests on the statement about the population.
 
+        Args:
+            works: The plans.
+            same_population: As `check_populations` has it.
+            suggest: As of `largest_part`.
+
         Raises:
-            InputError: they may not enter; the message has the largest plan that fits.
+            InputError: they may not enter; the message has the largest part that fits.
         """
         stated = self.check_populations([work.population for work in works], same_population)
-        parts = [work.part(self.policy, self.key) for work in works]
-        self.check_cohorts(parts)
+        try:
+            parts = [work.part(self.policy, self.key) for work in works]
+            self.check_cohorts(parts)
+        except InputError as error:
+            if len(works) == 1:
+                raise
+            raise InputError(f"{error} {largest_part(self, works, suggest)}") from None
         if reason := self.refusal(parts):
-            names = " and ".join(work.name for work in works)
-            raise InputError(f"{self.path}: {names}: {reason}. Nothing was entered. {self.largest(works)}")
+            names = " and ".join(dict.fromkeys(work.name for work in works))
+            largest = largest_part(self, works, suggest)
+            raise InputError(f"{self.path}: {names}: {reason}. Nothing was entered. {largest}")
         return parts, stated
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fedprivacy.account.entering import Receipt, check_receipt, enter, note_end
 from fedprivacy.account.entry import PlannedWork
+from fedprivacy.account.largest import Suggest
 from fedprivacy.errors import FedPrivacyError
 
 Works = Callable[[], Sequence[PlannedWork]]
@@ -28,9 +29,15 @@ class Charge:
     command: str
     same_population: bool = False
 
-    def enter(self, works: Sequence[PlannedWork]) -> Receipt:
+    def enter(self, works: Sequence[PlannedWork], suggest: Suggest | None = None) -> Receipt:
         """Charges plans whose work begins now; see `entering.enter`."""
-        return enter(self.path, works, command=self.command, same_population=self.same_population)
+        return enter(
+            self.path,
+            works,
+            command=self.command,
+            same_population=self.same_population,
+            suggest=suggest,
+        )
 
     def check(self, receipt: Receipt, works: Sequence[PlannedWork]) -> None:
         """Checks that resumed work is charged in this account; see `entering.check_receipt`."""

@@ -12,6 +12,7 @@ from typing import Any
 from fedprivacy.account import account_file
 from fedprivacy.account.account import SCHEMA, Account
 from fedprivacy.account.entry import PlannedWork
+from fedprivacy.account.largest import Suggest
 from fedprivacy.account.policy import Policy
 from fedprivacy.errors import InputError
 
@@ -54,6 +55,7 @@ def enter(
     command: str,
     started: bool = True,
     same_population: bool = False,
+    suggest: Suggest | None = None,
 ) -> Receipt:
     """Charges plans to an account, before their work begins; they are on disk when this returns.
 
@@ -65,6 +67,7 @@ def enter(
         command: The command, without `fedprivacy`.
         started: Whether their work begins now.
         same_population: Whether the submitter states that their clients are those of the account.
+        suggest: As of `largest_part`.
 
     Returns:
         The place of the first of them.
@@ -81,7 +84,7 @@ def enter(
                 if part["digest"] == digest and (number, at) not in account.started:
                     file.append({"kind": "start", "time": _now(), "entry": number, "part": at})
                     return Receipt(account.key, account.lines.digests[number], at, digest)
-        parts, stated = account.admitted(works, same_population)
+        parts, stated = account.admitted(works, same_population, suggest)
         entry = {
             "kind": "entry",
             "time": _now(),

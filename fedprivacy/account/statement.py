@@ -8,6 +8,7 @@ from typing import Any
 from fedprivacy.account.account import Account
 from fedprivacy.account.assumptions import AccountAssumption, of_runs
 from fedprivacy.account.entry import PlannedWork
+from fedprivacy.account.largest import largest_part
 from fedprivacy.guarantees.statement import NEIGHBOURS, printed
 
 SEES = {
@@ -153,5 +154,5 @@ def would_fit(account: Account, works: Sequence[PlannedWork], same_population: b
         "fits": reason is None,
         "reason": reason,
         "costs": costs,
-        "largest": None if reason is None else account.largest(works),
+        "largest": None if reason is None else largest_part(account, works),
     }

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from fedprivacy.account.charge import Charge, Works
 from fedprivacy.account.entering import Receipt
+from fedprivacy.account.largest import Suggest
 from fedprivacy.errors import InputError
 from fedprivacy.io import bounded_json
 from fedprivacy.io.validation import Fields, check
@@ -36,13 +37,20 @@ class ChargedRun:
         charge: The account; None: there is none.
         works: Gives the plans of the run.
         resumed: The directory of a run to resume; None: a new run, which is charged on entering.
+        suggest: Words what of several plans would fit where all do not (`largest_part`).
 
     Raises:
         InputError: the plans may not enter; or the run to resume is not charged in this account.
     """
 
-    def __init__(self, charge: Charge | None, works: Works, resumed: Path | None = None) -> None:
-        self._charge, self._works, self._resumed = charge, works, resumed
+    def __init__(
+        self,
+        charge: Charge | None,
+        works: Works,
+        resumed: Path | None = None,
+        suggest: Suggest | None = None,
+    ) -> None:
+        self._charge, self._works, self._resumed, self._suggest = charge, works, resumed, suggest
         self._receipt: Receipt | None = None
         self._run: str | None = None if resumed else ""
 
@@ -50,7 +58,7 @@ class ChargedRun:
         if self._charge is None:
             return self
         if self._resumed is None:
-            self._receipt = self._charge.enter(self._works())
+            self._receipt = self._charge.enter(self._works(), self._suggest)
         else:
             self._receipt = _receipt_in(self._resumed)
             self._charge.check(self._receipt, self._works())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +33,8 @@ from fedprivacy.statistics.population import People
 from fedprivacy.training.model_spec import model_spec
 from fedprivacy.tuning.ledgers import chosen_ledger
 from scenarios.budgets.uncovered_work import refuse_charge
+
+_ROUNDING = 1e-6  # relative, of a printed setting: more than seven digits cut off
 
 
 def planned(scenario: AnyScenario, *, allow_code: bool = False) -> PlannedWork:
@@ -89,11 +92,6 @@ def training_work(scenario: Scenario, plan: Plan, people: Population, noise_key:
         ledger.rounds = rounds
         return (ledger.to_json(),)
 
-    def settings(rounds: int) -> str:
-        if plan.noise_multiplier is None:
-            return ""
-        return f" (server.rounds = {rounds}, privacy.noise_multiplier = {plan.noise_multiplier:.6g})"
-
     return PlannedWork(
         name=scenario.name,
         work="training",
@@ -104,7 +102,7 @@ def training_work(scenario: Scenario, plan: Plan, people: Population, noise_key:
         draws_cohorts=plan.sampler.name != "all",
         size=plan.rounds,
         first=first,
-        settings=settings,
+        settings=lambda rounds: _settings(scenario, [_with_rounds(plan, rounds)]),
     )
 
 
@@ -149,6 +147,12 @@ def tuning_work(scenario: TuneScenario, plans: list[Plan], people: Population, n
     """
     tested = people.tests_clients("test")
     known = len(plans) if isinstance(scenario.tune, PublicTune) else 1
+    sizes = {plan.rounds for plan in plans}
+
+    def first(rounds: int) -> Ledgers:
+        fewer = [_with_rounds(plan, rounds) for plan in plans]
+        return tuple(chosen_ledger(scenario.tune, fewer, at, tested=tested) for at in range(known))
+
     return PlannedWork(
         name=scenario.name,
         work="tuning",
@@ -157,7 +161,31 @@ def tuning_work(scenario: TuneScenario, plans: list[Plan], people: Population, n
         seed=scenario.seed,
         noise_key=noise_key,
         draws_cohorts=any(plan.sampler.name != "all" for plan in plans),
+        size=max(sizes),
+        noun="rounds of each candidate",
+        first=first if len(sizes) == 1 else None,
+        settings=lambda rounds: _settings(scenario, [_with_rounds(plan, rounds) for plan in plans]),
     )
+
+
+def _with_rounds(plan: Plan, rounds: int) -> Plan:
+    """A plan with fewer rounds of the same noise."""
+    most = plan.max_participations
+    return replace(plan, rounds=rounds, max_participations=None if most is None else min(most, rounds))
+
+
+def _settings(scenario: Scenario, fewer: Sequence[Plan]) -> str:
+    """The options that run plans with fewer rounds of the same noise, rounded towards more of it."""
+    options = [f"server.rounds={fewer[0].rounds}"]
+    if scenario.privacy.max_participations is not None:
+        options.append(f"privacy.max_participations={fewer[0].max_participations}")
+    noise, *others = {plan.noise_multiplier for plan in fewer}
+    if noise is not None and not others:
+        options.append(f"privacy.noise_multiplier={noise * (1 + _ROUNDING):.7g}")
+    elif scenario.privacy.epsilon is not None:
+        epsilon = min(plan.spent().epsilon for plan in fewer)
+        options.append(f"privacy.epsilon={epsilon * (1 - _ROUNDING):.7g}")
+    return ": " + " ".join(f"--set {option}" for option in options)
 
 
 def _ids(people: Population, scenario: Scenario) -> PopulationIds:

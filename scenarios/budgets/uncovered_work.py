@@ -31,8 +31,8 @@ def refuse_charge(scenario: AnyScenario, work: str) -> None:
     """
     if isinstance(scenario.data, _SIMULATED):
         raise InputError(
-            f'--account: data.name = "{scenario.data.name}" has no records of clients, so {work} of it cannot '
-            "reveal any, and nothing is charged. Leave out --account."
+            f'--account: data.name = "{scenario.data.name}" has no records of clients, so {work} of it '
+            "cannot reveal any, and nothing is charged. Leave out --account."
         )
     raise InputError(
         f"--account: {REASONS[work]}, and no event covers that. If you leave it out, keep the result to "

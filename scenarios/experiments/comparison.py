@@ -39,6 +39,7 @@ from fedprivacy.verification import cells as records
 from fedprivacy.verification import run as run_record
 from fedprivacy.verification.cells import closing, places, results
 from scenarios.budgets.planned_work import training_work
+from scenarios.experiments.comparison_account import largest_comparison
 from scenarios.jobs.cell_store import CellTask
 from scenarios.jobs.outcome import JobOutcome
 from scenarios.jobs.stored_job import StoredJob, Work, open_job
@@ -145,7 +146,7 @@ def compare(
         return [_planned(run, cell.plan, model.code) for cell in cells for run in cell.scenarios.values()]
 
     with (
-        ChargedRun(charge, works, resume) as charged,
+        ChargedRun(charge, works, resume, largest_comparison(scenario.compare, cells)) as charged,
         open_job(work, out, resume=resume, command=command, prepare=charged.begin) as job,
     ):
         charged.hold(job.directory)

@@ -94,6 +94,18 @@ def test_the_largest_plan_that_fits_is_that(path: Path) -> None:
         put(path, work(1.0, 1000))
 
 
+def test_of_several_plans_those_that_fit_together_are_named(path: Path) -> None:
+    plans = [work(12.0, 10, name="a"), work(1.0, name="b"), work(11.0, 10, name="c"), work(0.9, name="d")]
+    with pytest.raises(InputError, match=r"in their order, these fit together: 1 \(a\), 3 \(c\)\."):
+        put(path, *plans)
+    put(path, plans[0], plans[2])
+    with pytest.raises(InputError, match="Not one of them fits by itself"):
+        put(path, plans[1], plans[3])
+    server = replace(work(12.0, name="none"), ledgers=(ledger(None),))
+    with pytest.raises(InputError, match=r"no guarantee against .* these fit together: 2 \(e\)\."):
+        put(path, server, work(50.0, name="e"))
+
+
 def test_plans_that_enter_together_cost_what_one_run_of_all_of_them_costs(path: Path) -> None:
     sampled = dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(2.0))
     parts = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -65,8 +66,13 @@ def test_a_run_is_charged_and_one_too_many_refused_before_anything_is_written(
     assert receipt["entry"] == Account.read(path).lines.digests[1]
     message = refusal(*run, "--seed", "2", "--set", "privacy.epsilon=3.9", "--set", "server.rounds=50")
     assert "Nothing was entered. The largest plan that fits: the first " in message
-    assert "privacy.noise_multiplier = " in message
     assert len(list(out.iterdir())) == 1
+    options = shlex.split(message.partition(" rounds: ")[2].removesuffix("."))
+    assert options[2].startswith("--set")
+    fewer = ("account", "plan", path, "digits", "--seed", "2", *options)
+    assert "digits: fits." in done(*fewer)
+    one_more = options[1].replace(rounds := options[1].split("=")[1], str(int(rounds) + 1))
+    assert "does not fit" in done(*fewer, "--set", one_more)
     shown = done("account", "show", path)
     assert "at most epsilon = 4 at delta = 1e-05" in " ".join(shown.split())
     document = json.loads(done("account", "show", path, "--json"))
@@ -161,10 +167,33 @@ def test_the_cells_of_a_comparison_enter_together(path: Path, tmp_path: Path) ->
     assert shown.count("finished") == 2
     assert "finished" not in done("account", "show", path, "--json")
     assert "finished" not in done("account", "export", path, "--csv")
-    two = (*few[2:], "--set", "compare.epsilons=[0.1, 0.2]", "--set", "compare.seeds=[3]")
-    assert "same seed" in refusal(*compare, *two, "--set", "compare.baselines=false")
     none = ("compare", "digits", *FEW, "--set", "compare.trusts=['none']", "--account", path, *few)
-    assert "no guarantee against the participant" in refusal(*none)
+    message = refusal(*none, "--set", "compare.baselines=false")
+    assert "no guarantee against the participant" in message
+    assert "Not one of its runs fits by itself." in message
+
+
+def test_a_refused_comparison_names_the_options_that_fit(path: Path, tmp_path: Path) -> None:
+    out = ("--account", path, "--out", tmp_path / "out")
+    trusts = ("--set", "compare.trusts=['none', 'central']", "--set", "compare.seeds=[1, 2, 3, 4]")
+    compare = ("compare", "digits", *FEW, "--workers", "1", *out, *trusts)
+    message = refusal(*compare, "--set", "compare.epsilons=[0.2, 0.9]")
+    assert "no guarantee against the participant" in message  # trust "none", and clipping alone
+    assert message.endswith(
+        "The largest part of it that fits has 4 of 16 runs: --set 'compare.trusts=[\"central\"]' --set "
+        "'compare.epsilons=[0.2]' --set compare.baselines=false"
+    )
+    done("run", "digits", *FEW, "--seed", "9", "--set", "privacy.epsilon=3", *out)
+    dear = ("--set", "compare.epsilons=[1.0, 1.2]")
+    message = refusal(*compare, *dear)
+    options = shlex.split(message.partition(" runs: ")[2])
+    (seeds,) = [word for word in options if word.startswith("compare.seeds=")]
+    assert seeds in ("compare.seeds=[1, 2]", "compare.seeds=[1, 2, 3]")
+    more = seeds.replace("]", ", 4]")
+    assert "it would exceed" in refusal(*compare, *dear, *options, "--set", more)
+    done(*compare, *dear, *options)
+    *_, entry = Account.read(path).entries.values()
+    assert len(entry["parts"]) == seeds.count(",") + 1
 
 
 def test_statistics_enter(tmp_path: Path) -> None:
@@ -183,6 +212,16 @@ def test_a_choice_of_settings_enters(path: Path, tmp_path: Path) -> None:
     outsider = tmp_path / "outsider.account"
     new = ("account", "new", outsider, "--epsilon", "20", "--delta", "1e-4", "--adjacency", "add-remove")
     done(*new, "--observer", "outsider")
+    small = tmp_path / "small.account"
+    done(
+        *(small if word == outsider else "5" if word == "20" else word for word in new),
+        "--observer",
+        "outsider",
+    )
+    message = refusal(*tune, small, "--set", "server.rounds=40", "--set", "privacy.epsilon=3")
+    assert "of its 40 rounds of each candidate: --set server.rounds=" in message
+    options = shlex.split(message.partition(" candidate: ")[2].removesuffix("."))
+    assert "tuned: fits." in done("account", "plan", small, "tuned", *options)
     done(*tune, outsider)
     (entry,) = Account.read(outsider).entries.values()
     assert entry["parts"][0]["work"] == "tuning"
