@@ -24,15 +24,14 @@ from fedprivacy.account import account_file
 from fedprivacy.account.account_file import Lines
 from fedprivacy.account.entry import (
     PlannedWork,
-    PopulationIds,
     StoredEnd,
     StoredEntry,
     StoredStart,
     events_of,
-    keyed,
 )
 from fedprivacy.account.largest import Suggest, largest_part
 from fedprivacy.account.policy import Policy
+from fedprivacy.account.populations import PopulationIds, check_same
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.io.validation import Fields, check
@@ -219,51 +218,12 @@ class Account:
                 )
             drawn[cohorts] = (part["name"], part["secret_cohorts"] or drawn.get(cohorts, ("", False))[1])
 
-    def check_population(self, population: PopulationIds, stated: bool) -> bool:
-        """Refuses another population than that of the first entry.
-
-        Args:
-            population: The clients of a plan.
-            stated: Whether its submitter states that they are the same persons.
-
-        Returns:
-            Whether it rests on that statement.
-
-        Raises:
-            InputError: it is another one.
-        """
-        if not self.entries:
-            return False
-        new = self.population(population)
-        known = [each for entry in self.entries.values() for each in entry["populations"]]
-        if any(new["data"] == each["data"] for each in known):
-            return False
-        if new["ids"] is not None and any(new["ids"] == each["ids"] for each in known):
-            return False
-        if stated:
-            return True
-        ids = (
-            "have other ids"
-            if new["ids"] and any(each["ids"] for each in known)
-            else "have no ids to compare"
-        )
-        raise InputError(
-            f"{self.path}: the first entry was about other data, and the clients {ids}. Use another account "
-            "for other persons. If they are the same, or some of them are, state --same-population: then all "
-            "count as one population."
-        )
-
-    def population(self, population: PopulationIds) -> dict[str, Any]:
-        """The digests of a population as an entry states them."""
-        ids = None if population.ids is None else keyed(self.key, f"ids/{population.ids}")
-        return {"data": keyed(self.key, f"data/{population.data}"), "ids": ids}
-
     def check_populations(self, populations: Sequence[PopulationIds], stated: bool) -> bool:
         """Refuses plans about other clients than those of the account, or than each other's.
 
         Args:
             populations: The clients of each plan.
-            stated: As `check_population` has it.
+            stated: Whether their submitter states that they are the same.
 
         Returns:
             Whether it rests on that statement.
@@ -271,17 +231,9 @@ class Account:
         Raises:
             InputError: they are about several populations.
         """
-        rests = [self.check_population(each, stated) for each in populations]
-        first = populations[0]
-        for each in populations[1:]:
-            if each.data != first.data and (first.ids is None or each.ids != first.ids):
-                if not stated:
-                    raise InputError(
-                        "the plans are about different data. Use one account for each population, or state "
-                        "--same-population: then all count as one."
-                    )
-                rests.append(True)
-        return any(rests)
+        entered = [each for entry in self.entries.values() for each in entry["populations"]]
+        new = [each.to_json(self.key) for each in dict.fromkeys(populations)]
+        return check_same(new, entered, self.policy.unit, stated)
 
     def admitted(
         self, works: Sequence[PlannedWork], same_population: bool, suggest: Suggest | None = None

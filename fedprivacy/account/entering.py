@@ -91,7 +91,7 @@ def enter(
             "command": command,
             "started": started,
             "same_population": stated,
-            "populations": [account.population(each) for each in {work.population: None for work in works}],
+            "populations": [each.to_json(account.key) for each in {work.population: None for work in works}],
             "parts": parts,
         }
         return Receipt(account.key, file.append(entry), 0, parts[0]["digest"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from dp_accounting import dp_event as dp
 from pydantic import Field
 
 from fedprivacy.account.policy import Policy
+from fedprivacy.account.populations import PopulationIds, keyed
 from fedprivacy.accounting.events import from_json
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.guarantees.assumptions import TrainingAssumption
@@ -44,10 +44,12 @@ class StoredPart(Fields):
 
 
 class StoredPopulation(Fields):
-    """The digests of the clients' data, and of their ids where they have some."""
+    """The digests of a `PopulationIds`."""
 
     data: str
     ids: str | None
+    records: str | None
+    owners: str
 
 
 class StoredEntry(Fields):
@@ -80,19 +82,6 @@ class StoredEnd(Fields):
     parts: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
     outcome: Literal["finished", "interrupted"]
     run: str
-
-
-@dataclass(frozen=True)
-class PopulationIds:
-    """Identifies the clients of a plan.
-
-    Args:
-        data: A digest of their data.
-        ids: A digest of their ids; None where they have none.
-    """
-
-    data: str
-    ids: str | None = None
 
 
 @dataclass(frozen=True)
@@ -184,11 +173,6 @@ class PlannedWork:
         if cost == math.inf:  # without noise, or with too little for this order
             cost = None
         return {"events": events, "cost": cost, "assumptions": assumptions}
-
-
-def keyed(key: str, text: str) -> str:
-    """A digest under the account's key, so that accounts cannot be compared with each other."""
-    return hashlib.blake2b(text.encode(), key=bytes.fromhex(key), digest_size=16).hexdigest()
 
 
 def events_of(claim: Mapping[str, Any]) -> Sequence[dp.DpEvent]:

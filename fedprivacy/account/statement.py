@@ -90,11 +90,13 @@ def _assumptions(account: Account, observer: str) -> list[str]:
     of_entries = [text for _, _, part in account.parts for text in part["claims"][observer]["assumptions"]]
     together = any(len(entry["parts"]) > 1 for entry in entries)
     stated = any(entry["same_population"] for entry in entries)
+    of_clients = account.policy.unit == "client"
+    same = AccountAssumption.SAME_CLIENTS if of_clients else AccountAssumption.SAME_RECORDS
     texts = [
         AccountAssumption.COMPLETE,
         *[AccountAssumption.ADAPTIVE] * (len(entries) > 1),
         *[AccountAssumption.TOGETHER] * together,
-        *[AccountAssumption.SAME_PERSONS] * stated,
+        *[same] * stated,
         *[AccountAssumption.BROKE_OFF] * bool(entries),
     ]
     return [*map(str, texts), *of_runs(of_entries)]

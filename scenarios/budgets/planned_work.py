@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.account.entry import Ledgers, PlannedWork, PopulationIds
+from fedprivacy.account.entry import Ledgers, PlannedWork
+from fedprivacy.account.populations import PopulationIds
 from fedprivacy.data import npz
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.from_scenario import plan_of
@@ -118,14 +119,20 @@ def statistics_work(
         noise_key: The run's (`statistics_streams`).
     """
     whole = StatisticsLedger(plan, len(plan.asks), held=True).in_advance()
-    ids = None
-    if isinstance(scenario.data, NpzTable) and scenario.data.owner == "user":
-        ids = _digest(npz.array(scenario.data.path, "user_train"))
+    population = PopulationIds(people.digest)
+    if isinstance(scenario.data, NpzTable):
+        path, users = scenario.data.path, scenario.data.owner == "user"
+        population = PopulationIds(
+            people.digest,
+            ids=_digest(npz.array(path, "user_train")) if users else None,
+            records=_records(npz.array(path, "y_train")),
+            owners="by-user" if users else "one-per-example",
+        )
     return PlannedWork(
         name=scenario.name,
         work="statistics",
         ledgers=(whole.to_json(),),
-        population=PopulationIds(people.digest, ids),
+        population=population,
         seed=scenario.seed,
         noise_key=noise_key,
         size=len(plan.asks),
@@ -189,11 +196,27 @@ def _settings(scenario: Scenario, fewer: Sequence[Plan]) -> str:
 
 
 def _ids(people: Population, scenario: Scenario) -> PopulationIds:
-    """The digests of the clients' data, and of their ids where the data name users."""
+    """Identifies the clients of a training: by their data, and by their ids where the data name users."""
+    data = scenario.data
+    by_user = isinstance(data, FileData) and data.partition == "by-user"
     ids = None
-    if isinstance(scenario.data, FileData) and scenario.data.partition == "by-user":
-        ids = _digest(npz.array(scenario.data.file, "user_train")[people.partition.order])
-    return PopulationIds(people.digest, ids)
+    if by_user and isinstance(data, FileData):
+        ids = _digest(npz.array(data.file, "user_train")[people.partition.order])
+    owners = str(data.partition)
+    if owners not in ("by-user", "one-per-example"):
+        dealt = (data.clients, data.alpha, data.records_per_client, data.public_fraction, data.seed)
+        owners = f"{owners}/{dealt}"
+    return PopulationIds(people.digest, ids, _records(people.dataset.y), owners)
+
+
+def _records(labels: NDArray[Any]) -> str | None:
+    """A digest of the labels of all records in their order; None where there are too few to identify them.
+
+    Scaling and columns, which change records, leave it as it is.
+    """
+    if len(np.unique(labels)) < 2:
+        return None
+    return hashlib.blake2b(labels.astype(np.int64).tobytes(), digest_size=16).hexdigest()
 
 
 def _digest(users: NDArray[Any]) -> str:

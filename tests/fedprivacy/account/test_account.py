@@ -14,8 +14,9 @@ from fedprivacy.account import account_file
 from fedprivacy.account.account import Account
 from fedprivacy.account.assumptions import AccountAssumption
 from fedprivacy.account.entering import check_receipt, create, enter, note_end
-from fedprivacy.account.entry import PlannedWork, PopulationIds
+from fedprivacy.account.entry import PlannedWork
 from fedprivacy.account.policy import Policy
+from fedprivacy.account.populations import PopulationIds
 from fedprivacy.account.statement import statement, would_fit
 from fedprivacy.accounting.epsilon import epsilon, noise_multiplier
 from fedprivacy.accounting.events import to_json
@@ -173,20 +174,53 @@ def test_a_plan_that_the_policy_does_not_cover_is_refused(path: Path, tmp_path: 
 
 
 def test_another_population_is_refused_unless_it_is_stated_to_be_the_same(path: Path) -> None:
-    with pytest.raises(InputError, match="the plans are about different data"):
+    with pytest.raises(InputError, match="another of these plans are about other data"):
         put(path, work(9.0), work(9.0, population=PopulationIds("third")))
     put(path, work(9.0, name="first"))
     put(path, work(9.0, name="same ids", population=PopulationIds("newer data", "ids")))
     put(path, work(9.0, name="same data", population=PopulationIds("data")))
-    with pytest.raises(InputError, match="the clients have other ids"):
+    with pytest.raises(
+        InputError, match="earlier entries are about other data, and the clients have other ids"
+    ):
         put(path, work(9.0, population=PopulationIds("other", "other ids")))
     with pytest.raises(InputError, match="the clients have no ids to compare"):
         put(path, work(9.0, population=PopulationIds("other")))
     put(path, work(9.0, population=PopulationIds("other")), same_population=True)
     put(path, work(9.0, name="known now", population=PopulationIds("other")))
-    assert str(AccountAssumption.SAME_PERSONS) in statement(Account.read(path))["claims"][0]["assumptions"]
-    with pytest.raises(InputError, match="the first entry was about other data"):
+    assert str(AccountAssumption.SAME_CLIENTS) in statement(Account.read(path))["claims"][0]["assumptions"]
+    with pytest.raises(InputError, match="another of these plans are about other data"):
         put(path, work(9.0), work(9.0, population=PopulationIds("third")))
+
+
+def test_the_same_records_of_other_owners_are_refused_whatever_is_stated(path: Path) -> None:
+    each = PopulationIds("each", None, "labels", "one-per-example")
+    dealt = PopulationIds("dealt", None, "labels", "iid/10")
+    scaled = PopulationIds("scaled", None, "labels", "one-per-example")
+    with pytest.raises(InputError, match="the same records have other owners than in another of these plans"):
+        put(path, work(9.0, population=each), work(9.0, population=dealt), same_population=True)
+    put(path, work(9.0, population=each))
+    for stated in (False, True):
+        with pytest.raises(InputError, match="the same records have other owners than in earlier entries"):
+            put(path, work(9.0, population=dealt), same_population=stated)
+    put(path, work(9.0, population=scaled), same_population=True)
+
+
+def test_equal_ids_make_clients_equal_and_not_records(path: Path, tmp_path: Path) -> None:
+    of_records = tmp_path / "records.account"
+    create(of_records, Policy.of_options(2.0, 1e-5, "example", "add-remove"))
+    plan = replace(work(9.0), ledgers=(ledger(dp.GaussianDpEvent(9.0), unit="example"),))
+    other = replace(plan, population=PopulationIds("each record eight times", "ids"))
+    put(of_records, plan)
+    with pytest.raises(InputError, match="which ids of clients do not identify. .* each example of one is"):
+        put(of_records, other)
+    put(of_records, other, same_population=True)
+    shown = statement(Account.read(of_records))["claims"][0]["assumptions"]
+    assert str(AccountAssumption.SAME_RECORDS) in shown
+    put(path, work(9.0))
+    put(path, work(9.0, population=other.population))
+    assert (
+        str(AccountAssumption.SAME_CLIENTS) not in statement(Account.read(path))["claims"][0]["assumptions"]
+    )
 
 
 def secret(noise: float, seed: int, **fields: Any) -> PlannedWork:
