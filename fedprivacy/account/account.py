@@ -10,9 +10,11 @@ results are, so no adaptive choice remains. In every other case the filter alone
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,21 +25,25 @@ from pydantic import Field
 from fedprivacy.account import account_file
 from fedprivacy.account.account_file import Lines
 from fedprivacy.account.entry import (
+    CLOSE,
     PlannedWork,
     StoredEnd,
     StoredEntry,
     StoredStart,
     events_of,
+    is_same_plan,
 )
+from fedprivacy.account.filter import RenyiFilter
 from fedprivacy.account.largest import Suggest, largest_part
 from fedprivacy.account.policy import Policy
 from fedprivacy.account.populations import PopulationIds, check_same
 from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.accounting.events import from_json
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.io.validation import Fields, check
 
 SCHEMA = 1
-_CLOSE = 1e-9  # relative: costs of one event on two machines
+_DEARER = "by the accounting of this version its entries cost more than the policy admits"
 _MOST_UNIONS = 64  # of plans that are known up to a few possibilities each
 
 
@@ -126,31 +132,58 @@ class Account:
             for at, part in enumerate(entry["parts"]):
                 yield number, at, part
 
+    @cached_property
+    def costs(self) -> Mapping[tuple[int, int], Mapping[str, float]]:
+        """The divergence of each plan at the filters' orders; infinite where none is known.
+
+        The larger of what the entry states and what its events cost by this version.
+        """
+        return {(number, at): self._costs(part) for number, at, part in self.parts}
+
+    def _costs(self, part: Mapping[str, Any]) -> dict[str, float]:
+        costs = {}
+        for observer, filter_ in self.policy.filters.items():
+            claim = part["claims"][observer]
+            now = _cost(json.dumps(claim["events"]), filter_, self.policy.adjacency)
+            costs[observer] = max(now, math.inf if claim["cost"] is None else claim["cost"])
+        return costs
+
     def spent(self, observer: str) -> float:
         """The divergence, at the filter's order, of all that has entered; infinite where none is known."""
-        return _total(part["claims"][observer]["cost"] for _, _, part in self.parts)
+        return math.fsum(costs[observer] for costs in self.costs.values())
 
     def remaining(self, observer: str) -> float:
         """The divergence that is left for plans to come; 0 where the account is full."""
         return max(0.0, self.policy.filters[observer].budget - self.spent(observer))
 
-    def check_costs(self) -> None:
-        """Checks that each stored cost follows from its events.
+    def is_full(self, observer: str) -> bool:
+        """Whether the entries cost more than the filter admits, as a first one may."""
+        return self.spent(observer) > self.policy.filters[observer].budget * (1 + CLOSE)
+
+    def check_claim(self) -> None:
+        """Checks that the policy covers all entries by the accounting of this version.
 
         Raises:
-            InputError: a stored cost is too small.
+            InputError: it does not.
         """
-        for number, _, part in self.parts:
-            for observer, filter_ in self.policy.filters.items():
-                claim = part["claims"][observer]
-                if claim["cost"] is None:
-                    continue
-                cost = filter_.cost(events_of(claim), self.policy.adjacency)
-                if claim["cost"] < cost * (1 - _CLOSE):
-                    raise InputError(
-                        f"{self.path}:{number + 1}: states a cost of {claim['cost']:.6g} for {part['name']}, "
-                        f"and its events cost {cost:.6g}. {account_file.RESTORE}"
-                    )
+        for observer, filter_ in self.policy.filters.items():
+            if not self.is_full(observer):
+                continue
+            claims = [part["claims"][observer] for _, _, part in self.parts]
+            alone = len(self.entries) == 1
+            if not alone or self._union(claims, filter_.delta) > filter_.epsilon * (1 + CLOSE):
+                raise InputError(
+                    f"{self.path}: {_DEARER} against the {observer}, so its claim does not hold. Enter "
+                    "nothing more, and count all of its entries again."
+                )
+
+    def waiting(self, work: PlannedWork) -> tuple[int, int, str] | None:
+        """The line, place and digest of a plan that has entered and not begun; None without one."""
+        part = work.part(self.policy, self.key)
+        for number, at, stored in self.parts:
+            if (number, at) not in self.started and is_same_plan(stored, part):
+                return number, at, part["digest"]
+        return None
 
     def refusal(self, parts: Sequence[Mapping[str, Any]]) -> str | None:
         """Explains why plans that enter together would exceed the policy; None where they fit."""
@@ -159,12 +192,15 @@ class Account:
     def _exceeds(self, observer: str, parts: Sequence[Mapping[str, Any]]) -> str | None:
         filter_ = self.policy.filters[observer]
         claims = [part["claims"][observer] for part in parts]
-        cost, spent = _total(claim["cost"] for claim in claims), self.spent(observer)
+        cost = math.fsum(math.inf if claim["cost"] is None else claim["cost"] for claim in claims)
+        spent = self.spent(observer)
         if filter_.admits([spent, cost]):
             return None
         limit = f"epsilon = {filter_.epsilon:g} at delta = {filter_.delta:g} against the {observer}"
         if self.entries:
-            if math.isinf(spent) or spent > filter_.budget:
+            if self.is_full(observer) and len(self.entries) > 1:
+                return _DEARER
+            if self.is_full(observer):
                 return (
                     f"the account is full: its first entry takes all of {limit}, as composition of plans "
                     "that were fixed together allows, and nothing can follow it"
@@ -263,5 +299,10 @@ class Account:
         return parts, stated
 
 
-def _total(costs: Iterable[float | None]) -> float:
-    return math.fsum(math.inf if cost is None else cost for cost in costs)
+@lru_cache(maxsize=4096)
+def _cost(events: str, filter_: RenyiFilter, adjacency: str) -> float:
+    """The divergence of stored events, which are mostly those of an earlier call."""
+    try:
+        return filter_.cost([from_json(event) for event in json.loads(events)], adjacency)
+    except UnsupportedEvent:
+        return math.inf

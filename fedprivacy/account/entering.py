@@ -11,7 +11,7 @@ from typing import Any
 
 from fedprivacy.account import account_file
 from fedprivacy.account.account import SCHEMA, Account
-from fedprivacy.account.entry import PlannedWork
+from fedprivacy.account.entry import PlannedWork, is_same_plan
 from fedprivacy.account.largest import Suggest
 from fedprivacy.account.policy import Policy
 from fedprivacy.errors import InputError
@@ -78,12 +78,10 @@ def enter(
     """
     with account_file.opened(path) as file:
         account = Account.of(path, file.lines)
-        if started and len(works) == 1:
-            digest = works[0].part(account.policy, account.key)["digest"]
-            for number, at, part in account.parts:
-                if part["digest"] == digest and (number, at) not in account.started:
-                    file.append({"kind": "start", "time": _now(), "entry": number, "part": at})
-                    return Receipt(account.key, account.lines.digests[number], at, digest)
+        if started and len(works) == 1 and (waiting := account.waiting(works[0])) is not None:
+            number, at, digest = waiting
+            file.append({"kind": "start", "time": _now(), "entry": number, "part": at})
+            return Receipt(account.key, account.lines.digests[number], at, digest)
         parts, stated = account.admitted(works, same_population, suggest)
         entry = {
             "kind": "entry",
@@ -105,8 +103,9 @@ def check_receipt(path: Path, receipt: Receipt, works: Sequence[PlannedWork]) ->
     """
     account = Account.read(path)
     number, covered = _covered(account, receipt)
-    digests = [work.part(account.policy, account.key)["digest"] for work in works]
-    if digests != [account.entries[number]["parts"][at]["digest"] for at in covered]:
+    parts = [work.part(account.policy, account.key) for work in works]
+    charged = [account.entries[number]["parts"][at] for at in covered]
+    if len(parts) != len(charged) or not all(map(is_same_plan, charged, parts)):
         raise InputError(f"{path}: the run was charged as another plan. Start a new run.")
 
 

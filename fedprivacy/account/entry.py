@@ -18,6 +18,7 @@ from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.io.validation import Fields
 
+CLOSE = 1e-9  # relative: calibrated noise and costs of one plan on two machines
 Ledgers = tuple[Mapping[str, Any], ...]
 
 
@@ -135,7 +136,7 @@ class PlannedWork:
                     f'"{wanted}", or use another account.'
                 )
         claims = {observer: self._claim(policy, observer, ledgers) for observer in policy.filters}
-        identity = json.dumps([self.work, self.noise_key, self.seed, claims], sort_keys=True)
+        identity = json.dumps([self.work, self.noise_key, self.seed])
         return {
             "name": self.name,
             "work": self.work,
@@ -153,9 +154,9 @@ class PlannedWork:
         }
 
     def _claim(self, policy: Policy, observer: str, ledgers: Ledgers) -> dict[str, Any]:
-        claims = [
-            next(claim for claim in ledger["claims"] if claim["observer"] == observer) for ledger in ledgers
-        ]
+        # A client of any group may be the one that changes, so the dearest group counts.
+        of_all = [part for ledger in ledgers for part in (ledger, *ledger.get("groups", ()))]
+        claims = [next(claim for claim in part["claims"] if claim["observer"] == observer) for part in of_all]
         for claim in claims:
             if claim["event"] is None:
                 raise InputError(
@@ -173,6 +174,25 @@ class PlannedWork:
         if cost == math.inf:  # without noise, or with too little for this order
             cost = None
         return {"events": events, "cost": cost, "assumptions": assumptions}
+
+
+def is_same_plan(stored: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
+    """Whether a plan is the stored one: the same draws, with events that are equal up to rounding."""
+    return stored["digest"] == part["digest"] and all(
+        _are_close(claim["events"], part["claims"][observer]["events"])
+        for observer, claim in stored["claims"].items()
+    )
+
+
+def _are_close(stored: Any, value: Any) -> bool:
+    """Whether two JSON values are equal but for the rounding of numbers."""
+    if isinstance(stored, Mapping) and isinstance(value, Mapping):
+        return stored.keys() == value.keys() and all(_are_close(stored[key], value[key]) for key in stored)
+    if isinstance(stored, list) and isinstance(value, list):
+        return len(stored) == len(value) and all(map(_are_close, stored, value))
+    if isinstance(stored, float) and isinstance(value, float):
+        return math.isclose(stored, value, rel_tol=CLOSE)
+    return bool(stored == value)
 
 
 def events_of(claim: Mapping[str, Any]) -> Sequence[dp.DpEvent]:

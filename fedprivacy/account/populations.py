@@ -11,7 +11,7 @@ from typing import Any
 from fedprivacy.errors import InputError
 
 _OTHER_OWNERS = (
-    "{where}: the same records have other owners than in {other}, so that a client of one may be several "
+    "in the plan the same records have other owners than in {others}, so that a client of one may be several "
     "clients of the other, which no policy for one client covers. Use the same data.partition, or another "
     "account, whose claim then adds to this one's."
 )
@@ -90,17 +90,15 @@ def check_same(
         relations = [relation(new, known, unit) for known in seen]
         others = "earlier entries" if seen == list(entered) else "another of these plans"
         if Relation.OTHER_OWNERS in relations:
-            raise InputError(
-                _OTHER_OWNERS.format(where="the account" if entered else "the plans", other=others)
-            )
+            raise InputError(_OTHER_OWNERS.format(others=others))
         if relations and Relation.SAME not in relations:
             if not stated:
                 named = new["ids"] and any(known["ids"] for known in seen)
                 why = _UNKNOWN[unit].format(ids="have other ids" if named else "have no ids to compare")
                 raise InputError(
-                    f"the plan and {others} {why}. Use another account for other persons. If each {unit} of "
-                    f"one is at most one {unit} of each other, state --same-population: then all count as one "
-                    "population."
+                    f"the plan and {others} {why}. Use another account for other persons. If each {unit} "
+                    f"of one is at most one {unit} of each other, state --same-population: then all count as "
+                    "one population."
                 )
             rests = True
         seen.append(new)

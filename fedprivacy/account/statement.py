@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -58,7 +59,7 @@ def rows_of(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _claim(account: Account, observer: str) -> dict[str, Any]:
     policy = account.policy
-    filter_, spent = policy.filters[observer], account.spent(observer)
+    filter_ = policy.filters[observer]
     assumptions = _assumptions(account, observer)
     return {
         "observer": observer,
@@ -67,7 +68,7 @@ def _claim(account: Account, observer: str) -> dict[str, Any]:
         "order": filter_.order,
         "budget": filter_.budget,
         "remaining": account.remaining(observer),
-        "full": spent > filter_.budget,
+        "full": account.is_full(observer),
         "assumptions": assumptions,
         "words": (
             f"Against {SEES[observer]}: all that enters this account has together at most epsilon = "
@@ -80,7 +81,7 @@ def _claim(account: Account, observer: str) -> dict[str, Any]:
 
 def _accountant(account: Account, observer: str) -> str:
     filter_ = account.policy.filters[observer]
-    if account.spent(observer) > filter_.budget:
+    if account.is_full(observer):
         return "PLD of the plans together, which nothing can follow"
     return f"RDP filter of order {filter_.order:g}"
 
@@ -109,7 +110,7 @@ def _entry(account: Account, number: int, entry: Mapping[str, Any]) -> dict[str,
             "state": "started" if (number, at) in account.started else "entered",
             "outcome": account.ended.get((number, at), {}).get("outcome"),
             "run": account.ended.get((number, at), {}).get("run"),
-            "costs": {name: part["claims"][name]["cost"] for name in account.policy.filters},
+            "costs": {name: _known(cost) for name, cost in account.costs[number, at].items()},
         }
         for at, part in enumerate(entry["parts"])
     ]
@@ -122,6 +123,10 @@ def _entry(account: Account, number: int, entry: Mapping[str, Any]) -> dict[str,
     }
 
 
+def _known(cost: float) -> float | None:
+    return None if math.isinf(cost) else cost
+
+
 def would_fit(account: Account, works: Sequence[PlannedWork], same_population: bool) -> dict[str, Any]:
     """Whether plans that enter together would fit, as a document; nothing is entered.
 
@@ -131,16 +136,17 @@ def would_fit(account: Account, works: Sequence[PlannedWork], same_population: b
         same_population: Whether their clients are stated to be those of the account.
 
     Returns:
-        A JSON object: `plans`, `fits`, what each observer's `costs` are in words, the `reason` why they do
+        A JSON object: `plans`, `fits`, whether they are `entered` already, what each observer's `costs` are in words, the `reason` why they do
         not fit, and the `largest` plan that does.
 
     Raises:
         InputError: the policy does not cover such plans, or they are about other clients.
     """
     account.check_populations([work.population for work in works], same_population)
-    parts = [work.part(account.policy, account.key) for work in works]
+    waiting = len(works) == 1 and account.waiting(works[0]) is not None
+    parts = [] if waiting else [work.part(account.policy, account.key) for work in works]
     account.check_cohorts(parts)
-    reason = account.refusal(parts)
+    reason = None if waiting else account.refusal(parts)
     costs = {}
     for name, filter_ in account.policy.filters.items():
         known = [part["claims"][name]["cost"] for part in parts]
@@ -154,6 +160,7 @@ def would_fit(account: Account, works: Sequence[PlannedWork], same_population: b
         "kind": "account-plan",
         "plans": [work.name for work in works],
         "fits": reason is None,
+        "entered": waiting,
         "reason": reason,
         "costs": costs,
         "largest": None if reason is None else largest_part(account, works),

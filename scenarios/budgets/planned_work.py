@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -125,7 +126,7 @@ def statistics_work(
         population = PopulationIds(
             people.digest,
             ids=_digest(npz.array(path, "user_train")) if users else None,
-            records=_records(npz.array(path, "y_train")),
+            records=_records(npz.array(path, "y_train")) if "y_train" in npz.headers(path) else None,
             owners="by-user" if users else "one-per-example",
         )
     return PlannedWork(
@@ -153,6 +154,7 @@ def tuning_work(scenario: TuneScenario, plans: list[Plan], people: Population, n
         noise_key: The run's (`run_streams`) of the scenario without `[tune]`.
     """
     tested = people.tests_clients("test")
+    choice = json.dumps(scenario.tables()["tune"], sort_keys=True)
     known = len(plans) if isinstance(scenario.tune, PublicTune) else 1
     sizes = {plan.rounds for plan in plans}
 
@@ -166,7 +168,7 @@ def tuning_work(scenario: TuneScenario, plans: list[Plan], people: Population, n
         ledgers=tuple(chosen_ledger(scenario.tune, plans, at, tested=tested) for at in range(known)),
         population=_ids(people, scenario),
         seed=scenario.seed,
-        noise_key=noise_key,
+        noise_key=f"{noise_key}/{choice}",
         draws_cohorts=any(plan.sampler.name != "all" for plan in plans),
         size=max(sizes),
         noun="rounds of each candidate",

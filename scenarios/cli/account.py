@@ -144,7 +144,7 @@ def _statement(file: Path) -> dict[str, Any]:
     from fedprivacy.account.statement import statement
 
     account = Account.read(file)
-    account.check_costs()
+    account.check_claim()
     return statement(account)
 
 

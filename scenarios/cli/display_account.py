@@ -62,7 +62,9 @@ def show_plan(document: Mapping[str, Any]) -> None:
     """Prints whether plans would fit, and the largest that does."""
     console = Terminal()
     names = " and ".join(document["plans"])
-    if document["fits"]:
+    if document["entered"]:
+        console.print(f"{names}: has entered already, and running it costs nothing more.")
+    elif document["fits"]:
         console.print(f"{names}: fits. Nothing was entered.")
         for observer, cost in document["costs"].items():
             console.print(f"- {observer}: {cost}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from fedprivacy.account.populations import PopulationIds
 from fedprivacy.account.statement import statement, would_fit
 from fedprivacy.accounting.epsilon import epsilon, noise_multiplier
 from fedprivacy.accounting.events import to_json
+from fedprivacy.accounting.integer_sums import SkellamDpEvent
+from fedprivacy.accounting.renyi import ORDERS, renyi_divergence
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
 
@@ -382,11 +385,78 @@ def test_of_plans_that_enter_at_once_only_those_that_fit_together_enter(path: Pa
     assert account.spent("outsider") <= account.policy.filters["outsider"].budget
 
 
-def test_a_cost_that_does_not_follow_from_its_events_is_refused(path: Path) -> None:
-    put(path, work(9.0))
-    account = Account.read(path)
-    account.check_costs()
-    (part,) = [part for _, _, part in account.parts]
-    part["claims"]["outsider"]["cost"] /= 2
-    with pytest.raises(InputError, match="states a cost of"):
-        account.check_costs()
+def restate(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Writes an account again whose last plan states something else, as another version would have."""
+    head, *bodies = account_file.read(path).bodies
+    change(bodies[-1]["parts"][-1])
+    path.unlink()
+    account_file.create(path, {key: head[key] for key in head if key not in ("previous", "digest")})
+    for body in bodies:
+        with account_file.opened(path) as file:
+            file.append({key: body[key] for key in body if key not in ("previous", "digest")})
+
+
+def test_events_that_cost_more_by_this_version_are_charged_as_such(path: Path) -> None:
+    put(path, work(30.0, 30))
+    before = spent(path)
+
+    def cheaper(part: dict[str, Any]) -> None:
+        part["claims"]["outsider"]["cost"] /= 2
+
+    restate(path, cheaper)
+    assert spent(path) == before
+    Account.read(path).check_claim()
+    put(path, work(40.0, 30, name="second"))
+
+    def dearer(part: dict[str, Any]) -> None:
+        for claim in part["claims"].values():
+            claim |= {"events": [to_json(dp.GaussianDpEvent(0.7))], "cost": 0.01}
+
+    restate(path, dearer)
+    with pytest.raises(InputError, match="its entries cost more than the policy admits .* does not hold"):
+        Account.read(path).check_claim()
+    with pytest.raises(InputError, match="by the accounting of this version its entries cost more"):
+        put(path, work(1e4, name="tiny"))
+
+
+def test_a_plan_is_recognised_whatever_its_cost_is_rounded_to(path: Path) -> None:
+    plan = work(30.0, 10)
+    put(path, plan, started=False)
+
+    def rounded(part: dict[str, Any]) -> None:
+        for claim in part["claims"].values():
+            claim["cost"] *= 1 + 1e-15
+            claim["assumptions"] = ["as an earlier version words it"]
+            claim["events"][0]["event"]["noise_multiplier"] *= 1 + 1e-15
+
+    restate(path, rounded)
+    before = spent(path)
+    shown = would_fit(Account.read(path), [plan], False)
+    assert shown["fits"]
+    assert shown["entered"]
+    receipt = put(path, plan)
+    assert spent(path) == before
+    check_receipt(path, receipt, [plan])
+    put(path, replace(work(29.9, 10), noise_key=plan.noise_key))
+    assert spent(path) > before
+
+
+def test_the_dearest_group_of_clients_counts(path: Path) -> None:
+    grouped = ledger(dp.GaussianDpEvent(9.0))
+    grouped["groups"] = [{"claims": ledger(dp.GaussianDpEvent(noise))["claims"]} for noise in (12.0, 4.0)]
+    put(path, replace(work(9.0), ledgers=(grouped,)))
+    assert spent(path) == Account.read(path).policy.filters["outsider"].cost(
+        [dp.GaussianDpEvent(4.0)], "add-remove"
+    )
+
+
+def test_integer_noise_has_a_cost_at_an_order_between_integers(tmp_path: Path) -> None:
+    path, sums = tmp_path / "sums.account", SkellamDpEvent(1e8, 10**6, 100)
+    create(path, Policy.of_options(4.0, 1e-5, "client", "replace-one"))
+    order = Account.read(path).policy.filters["outsider"].order
+    assert order % 1
+    put(path, replace(work(9.0), ledgers=(ledger(dp.GaussianDpEvent(90.0), adjacency="replace-one"),)))
+    before = spent(path)
+    put(path, replace(work(9.0, name="sum"), ledgers=(ledger(sums, adjacency="replace-one"),)))
+    above = min(each for each in ORDERS if each > order and not each % 1)
+    assert spent(path) - before == pytest.approx(renyi_divergence(sums, above, "replace-one"))
