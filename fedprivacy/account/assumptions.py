@@ -33,6 +33,7 @@ class AccountAssumption(Assumption):
         "a record of one entry's data is at most one record of each other entry's data, as the submitter "
         "states; between neighbouring data sets it may change in all of them"
     )
+    LATER = "what the plans of later entries add to this list"
     BROKE_OFF = (
         "where a run of the account broke off by a fault, the observer does not learn that, nor in which "
         "round: a fault may depend on the data"

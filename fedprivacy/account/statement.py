@@ -91,16 +91,16 @@ def _assumptions(account: Account, observer: str) -> list[str]:
     of_entries = [text for _, _, part in account.parts for text in part["claims"][observer]["assumptions"]]
     together = any(len(entry["parts"]) > 1 for entry in entries)
     stated = any(entry["same_population"] for entry in entries)
-    of_clients = account.policy.unit == "client"
+    of_clients, full = account.policy.unit == "client", account.is_full(observer)
     same = AccountAssumption.SAME_CLIENTS if of_clients else AccountAssumption.SAME_RECORDS
     texts = [
         AccountAssumption.COMPLETE,
-        *[AccountAssumption.ADAPTIVE] * (len(entries) > 1),
+        *[AccountAssumption.ADAPTIVE] * (not full),
         *[AccountAssumption.TOGETHER] * together,
         *[same] * stated,
-        *[AccountAssumption.BROKE_OFF] * bool(entries),
+        AccountAssumption.BROKE_OFF,
     ]
-    return [*map(str, texts), *of_runs(of_entries)]
+    return [*map(str, texts), *of_runs(of_entries), *[str(AccountAssumption.LATER)] * (not full)]
 
 
 def _entry(account: Account, number: int, entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,8 +136,8 @@ def would_fit(account: Account, works: Sequence[PlannedWork], same_population: b
         same_population: Whether their clients are stated to be those of the account.
 
     Returns:
-        A JSON object: `plans`, `fits`, whether they are `entered` already, what each observer's `costs` are in words, the `reason` why they do
-        not fit, and the `largest` plan that does.
+        A JSON object: `plans`, `fits`, whether they are `entered` already, what each observer's `costs` are
+        in words, the `reason` why they do not fit, and the `largest` plan that does.
 
     Raises:
         InputError: the policy does not cover such plans, or they are about other clients.

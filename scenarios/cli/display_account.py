@@ -10,7 +10,7 @@ from rich.table import Table
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.console import Terminal
 
-_CUT = "The last line is torn: no work that it charges began, it does not count, and the next line cuts it."
+_CUT = "The last line is torn: no work that it charges began. It does not count, and the next line cuts it."
 
 
 def show_account(document: Mapping[str, Any]) -> None:

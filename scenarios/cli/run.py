@@ -103,6 +103,7 @@ def run(
     SCENARIO is a scenario file, or the name of a ready one (`fedprivacy scenarios`).
     """
     from fedprivacy.errors import InputError
+    from fedprivacy.records.receipt import FILE as RECEIPT
     from fedprivacy.records.run_directory import check_out
     from scenarios.budgets.uncovered_work import refuse_charge
     from scenarios.cli.kind_interface import RunKind, RunOptions
@@ -144,7 +145,8 @@ def run(
     else:
         assert scenario is not None
         requested = scenario_for("run", scenario, set_, chosen)
-    if charge is not None and limits:
+    charged = charge is not None or (resume is not None and (resume / RECEIPT).exists())
+    if charged and limits:
         refuse_charge(requested, "--limits")
     kind = kind_of(requested)
     assert isinstance(kind, RunKind)  # other kinds belong to another command and were refused

@@ -136,6 +136,7 @@ def test_a_first_entry_may_take_all_of_the_policy_and_nothing_follows(path: Path
     claim = statement(account)["claims"][0]
     assert claim["full"]
     assert str(AccountAssumption.TOGETHER) in claim["assumptions"]
+    assert not {str(AccountAssumption.ADAPTIVE), str(AccountAssumption.LATER)} & set(claim["assumptions"])
 
 
 def test_what_follows_another_entry_is_not_accounted_by_composition(path: Path) -> None:
@@ -158,6 +159,14 @@ def test_the_claim_is_the_policys_with_every_assumption(path: Path) -> None:
             "the observer sees the runs of this account alone" in text for text in claim["assumptions"]
         )
         assert not any("sees this run alone" in text for text in claim["assumptions"])
+
+
+def test_the_claim_of_an_open_account_lists_what_later_entries_rest_on(path: Path) -> None:
+    for entries in range(2):
+        claim = statement(Account.read(path))["claims"][0]
+        assert {str(AccountAssumption.ADAPTIVE), str(AccountAssumption.BROKE_OFF)} < set(claim["assumptions"])
+        assert claim["assumptions"][-1] == str(AccountAssumption.LATER)
+        put(path, work(9.0 + entries))
 
 
 def test_a_plan_that_the_policy_does_not_cover_is_refused(path: Path, tmp_path: Path) -> None:
