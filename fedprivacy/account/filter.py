@@ -79,7 +79,7 @@ class RenyiFilter:
             )
         if best.budget < LEAST_BUDGET and order is None:
             raise InputError(
-                f"--epsilon {epsilon:g} with --delta {delta:g}: nothing fits at any order. Choose larger ones."
+                f"--epsilon {epsilon:g} with --delta {delta:g}: nothing fits at any order. Choose more."
             )
         if best.budget < LEAST_BUDGET:
             raise InputError(

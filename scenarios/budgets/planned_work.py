@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,14 @@ from fedprivacy.account.entry import Ledgers, PlannedWork
 from fedprivacy.account.populations import PopulationIds
 from fedprivacy.data import npz
 from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.guarantees.remote_nodes import SIMULATION, Stated
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
-from fedprivacy.scenario import Scenario
+from fedprivacy.population.on_nodes import known
+from fedprivacy.randomness.system import SEEDED
+from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.loading import AnyScenario
@@ -39,12 +44,13 @@ from scenarios.budgets.uncovered_work import refuse_charge
 _ROUNDING = 1e-6  # relative, of a printed setting: more than seven digits cut off
 
 
-def planned(scenario: AnyScenario, *, allow_code: bool = False) -> PlannedWork:
+def planned(scenario: AnyScenario, *, allow_code: bool = False, stated: Stated | None = None) -> PlannedWork:
     """Returns what `fedprivacy run` or `tune` would release of a scenario.
 
     Args:
         scenario: The scenario.
         allow_code: Whether it may run code (`--allow-code`).
+        stated: Of a run on remote nodes, its submitter's statements; None: a simulation.
 
     Raises:
         InputError: it has no plan, or no event covers what it releases.
@@ -55,12 +61,13 @@ def planned(scenario: AnyScenario, *, allow_code: bool = False) -> PlannedWork:
 
         statistics = statistics_plan_of(scenario)
         people = people_of(scenario, statistics)
-        return statistics_work(scenario, statistics, people, statistics_streams(scenario, people).run)
+        key = statistics_streams(scenario, people).run
+        return statistics_work(scenario, statistics, people, key, stated)
     if type(scenario) not in (Scenario, TuneScenario):
         refuse_charge(scenario, "private estimates" if isinstance(scenario, ErmScenario) else "attacks")
     assert isinstance(scenario, Scenario)
     permit(scenario.model, allow_code)
-    clients = population(scenario.data)
+    clients = known(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
 
     def model_of(each: Scenario) -> Any:
         return model_spec(each.model, clients.features, clients.dataset.classes, allow_code=allow_code)
@@ -71,12 +78,13 @@ def planned(scenario: AnyScenario, *, allow_code: bool = False) -> PlannedWork:
         key = run_streams(scenario.plain, clients, model_of(scenario).code).run
         return tuning_work(scenario, plans, clients, key)
     model = model_of(scenario)
-    return training_work(
-        scenario, plan_of(scenario, model), clients, run_streams(scenario, clients, model.code).run
-    )
+    key = run_streams(scenario, clients, model.code).run
+    return training_work(scenario, plan_of(scenario, model), clients, key, stated)
 
 
-def training_work(scenario: Scenario, plan: Plan, people: Population, noise_key: str) -> PlannedWork:
+def training_work(
+    scenario: Scenario, plan: Plan, people: Population, noise_key: str, stated: Stated | None = None
+) -> PlannedWork:
     """Returns what a training releases at most.
 
     Args:
@@ -84,13 +92,17 @@ def training_work(scenario: Scenario, plan: Plan, people: Population, noise_key:
         plan: Its plan.
         people: Its clients.
         noise_key: The run's (`run_streams`).
+        stated: As of `planned`.
     """
     tested, sizes = people.tests_clients(scenario.evaluation.on), people.partition.sizes
-    whole = Ledger(plan, tested=tested, sizes=sizes).in_advance()
+    ledger_of = partial(
+        Ledger, plan, tested=tested, sizes=sizes, held=stated is None, stated=stated or SIMULATION
+    )
+    whole = ledger_of().in_advance()
 
     def first(rounds: int) -> Ledgers:
         counts = {min(rounds, plan.answers): plan.population} if plan.distrusts_server else None
-        ledger = Ledger(plan, tested=tested, sizes=sizes, counts=counts)
+        ledger = ledger_of(counts=counts)
         ledger.rounds = rounds
         return (ledger.to_json(),)
 
@@ -100,8 +112,8 @@ def training_work(scenario: Scenario, plan: Plan, people: Population, noise_key:
         ledgers=(whole.to_json(),),
         population=_ids(people, scenario),
         seed=scenario.seed,
-        noise_key=noise_key,
-        draws_cohorts=plan.sampler.name != "all",
+        noise_key=_remote(noise_key, stated),
+        draws_cohorts=plan.sampler.name != "all" and (stated is None or stated.noise == SEEDED),
         size=plan.rounds,
         first=first,
         settings=lambda rounds: _settings(scenario, [_with_rounds(plan, rounds)]),
@@ -109,7 +121,7 @@ def training_work(scenario: Scenario, plan: Plan, people: Population, noise_key:
 
 
 def statistics_work(
-    scenario: Statistics, plan: StatisticsPlan, people: People, noise_key: str
+    scenario: Statistics, plan: StatisticsPlan, people: People, noise_key: str, stated: Stated | None = None
 ) -> PlannedWork:
     """Returns what a statistics run releases.
 
@@ -118,8 +130,10 @@ def statistics_work(
         plan: Its plan.
         people: Its clients.
         noise_key: The run's (`statistics_streams`).
+        stated: As of `planned`.
     """
-    whole = StatisticsLedger(plan, len(plan.asks), held=True).in_advance()
+    held = stated is None
+    whole = StatisticsLedger(plan, len(plan.asks), held, stated or SIMULATION).in_advance()
     population = PopulationIds(people.digest)
     if isinstance(scenario.data, NpzTable):
         path, users = scenario.data.path, scenario.data.owner == "user"
@@ -135,7 +149,7 @@ def statistics_work(
         ledgers=(whole.to_json(),),
         population=population,
         seed=scenario.seed,
-        noise_key=noise_key,
+        noise_key=_remote(noise_key, stated),
         size=len(plan.asks),
         noun="queries",
         first=lambda queries: (replace(whole, charged=queries).to_json(),),
@@ -155,17 +169,17 @@ def tuning_work(scenario: TuneScenario, plans: list[Plan], people: Population, n
     """
     tested = people.tests_clients("test")
     choice = json.dumps(scenario.tables()["tune"], sort_keys=True)
-    known = len(plans) if isinstance(scenario.tune, PublicTune) else 1
+    possible = len(plans) if isinstance(scenario.tune, PublicTune) else 1
     sizes = {plan.rounds for plan in plans}
 
     def first(rounds: int) -> Ledgers:
         fewer = [_with_rounds(plan, rounds) for plan in plans]
-        return tuple(chosen_ledger(scenario.tune, fewer, at, tested=tested) for at in range(known))
+        return tuple(chosen_ledger(scenario.tune, fewer, at, tested=tested) for at in range(possible))
 
     return PlannedWork(
         name=scenario.name,
         work="tuning",
-        ledgers=tuple(chosen_ledger(scenario.tune, plans, at, tested=tested) for at in range(known)),
+        ledgers=tuple(chosen_ledger(scenario.tune, plans, at, tested=tested) for at in range(possible)),
         population=_ids(people, scenario),
         seed=scenario.seed,
         noise_key=f"{noise_key}/{choice}",
@@ -200,6 +214,8 @@ def _settings(scenario: Scenario, fewer: Sequence[Plan]) -> str:
 def _ids(people: Population, scenario: Scenario) -> PopulationIds:
     """Identifies the clients of a training: by their data, and by their ids where the data name users."""
     data = scenario.data
+    if isinstance(data, OnNodes):  # nobody here can compare them: each run's are others until it is stated
+        return PopulationIds(secrets.token_hex(16))
     by_user = isinstance(data, FileData) and data.partition == "by-user"
     ids = None
     if by_user and isinstance(data, FileData):
@@ -209,6 +225,11 @@ def _ids(people: Population, scenario: Scenario) -> PopulationIds:
         dealt = (data.clients, data.alpha, data.records_per_client, data.public_fraction, data.seed)
         owners = f"{owners}/{dealt}"
     return PopulationIds(people.digest, ids, _records(people.dataset.y), owners)
+
+
+def _remote(noise_key: str, stated: Stated | None) -> str:
+    """The key of the noise of a run on remote nodes, whose claims have other assumptions."""
+    return noise_key if stated is None else f"{noise_key}/{stated}"
 
 
 def _records(labels: NDArray[Any]) -> str | None:

@@ -134,10 +134,6 @@ def run(
             "nodes keep their own state. Start a new run."
         )
     charge = charge_of(account, same_population, "run")
-    if charge is not None and remote:
-        raise InputError(
-            "--account: does not cover --engine superlink, whose nodes count by themselves. Leave it out."
-        )
     options = RunOptions(out or RUNS, where, pinned, allow_code, reproducing_command(chosen), charge)
     # The scenario is checked before torch is imported and before anything is written.
     if resume is not None:
@@ -158,14 +154,20 @@ def run(
         print_result(document, json_, partial(show_result, verbose=verbose), operator)
         return
     kind.check(requested, options)
-    if stop_at_epsilon is not None:
-        requested = _shortened(requested, stop_at_epsilon, allow_code, set_ or [])
-    if limits:
-        check_limits(requested, where.name)
     if remote:
         from scenarios.federation.state import target_of
 
         target = target_of(*places, pinned, roster)
+    if stop_at_epsilon is not None:
+        planned = requested
+        requested = _shortened(requested, stop_at_epsilon, allow_code, set_ or [])
+        if remote and target.pinned and requested is not planned:
+            raise InputError(
+                f"--stop-at-epsilon {stop_at_epsilon:g}: the nodes pin the plan of all rounds, and refuse "
+                "one with fewer. Pin the shorter plan on every node, and leave the option out."
+            )
+    if limits:
+        check_limits(requested, where.name)
     check_out(options.out)
     with (
         side_process.started(beside.MODULES),
@@ -183,6 +185,7 @@ def run(
                 allow_code=allow_code,
                 command=options.command,
                 on_event=on_event,
+                charge=charge,
             )
         else:
             document = kind.run(requested, options, on_event)

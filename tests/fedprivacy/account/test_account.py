@@ -223,7 +223,7 @@ def test_equal_ids_make_clients_equal_and_not_records(path: Path, tmp_path: Path
     plan = replace(work(9.0), ledgers=(ledger(dp.GaussianDpEvent(9.0), unit="example"),))
     other = replace(plan, population=PopulationIds("each record eight times", "ids"))
     put(of_records, plan)
-    with pytest.raises(InputError, match="which ids of clients do not identify. .* each example of one is"):
+    with pytest.raises(InputError, match=r"which ids of clients do not identify. .* each example of one is"):
         put(of_records, other)
     put(of_records, other, same_population=True)
     shown = statement(Account.read(of_records))["claims"][0]["assumptions"]
@@ -422,7 +422,7 @@ def test_events_that_cost_more_by_this_version_are_charged_as_such(path: Path) -
             claim |= {"events": [to_json(dp.GaussianDpEvent(0.7))], "cost": 0.01}
 
     restate(path, dearer)
-    with pytest.raises(InputError, match="its entries cost more than the policy admits .* does not hold"):
+    with pytest.raises(InputError, match=r"its entries cost more than the policy admits .* does not hold"):
         Account.read(path).check_claim()
     with pytest.raises(InputError, match="by the accounting of this version its entries cost more"):
         put(path, work(1e4, name="tiny"))

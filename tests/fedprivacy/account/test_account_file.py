@@ -75,7 +75,7 @@ def test_a_torn_last_line_is_cut_wherever_it_broke(path: Path, monkeypatch: pyte
     for size in range(len(whole), len(more) - 1):
         path.write_bytes(more[:size])
         if size > len(whole):  # cut off after it was written: its work may have run
-            with pytest.raises(InputError, match="clients.account:3: the line is cut off"):
+            with pytest.raises(InputError, match=r"clients\.account:3: the line is cut off"):
                 account_file.read(path)
             with pytest.raises(InputError, match="cut off"):
                 add(path, number=2)
@@ -212,7 +212,7 @@ def test_a_line_is_synchronised_before_it_counts(path: Path, monkeypatch: pytest
 def test_a_file_does_not_outgrow_what_can_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = path.read_bytes()
     monkeypatch.setattr(account_file, "MAX_BYTES", len(before) + 100)
-    with pytest.raises(InputError, match="Nothing was entered. Create another account"):
+    with pytest.raises(InputError, match=r"Nothing was entered\. Create another account"):
         add(path, number=0)
     assert path.read_bytes() == before
     assert len(account_file.read(path).bodies) == 1

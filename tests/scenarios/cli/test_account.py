@@ -268,7 +268,6 @@ def test_an_audit_of_records_of_clients_is_no_release_that_an_event_covers(
 def test_wrong_options_are_refused(path: Path, tmp_path: Path) -> None:
     run = ("run", "digits", "--account")
     assert "No such file" in refusal(*run, tmp_path / "missing")
-    assert "superlink" in refusal(*run, path, "--engine", "superlink", "--superlink", "localhost:1")
     assert "Give --account" in refusal("run", "digits", "--same-population")
     assert "there already" in refusal("account", "new", path, "--epsilon", "1", "--delta", "1e-5")
     new = ("account", "new", tmp_path / "other", "--epsilon", "1", "--delta", "1e-5")
