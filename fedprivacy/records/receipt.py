@@ -60,14 +60,14 @@ class ChargedRun:
         if self._resumed is None:
             self._receipt = self._charge.enter(self._works(), self._suggest)
         else:
-            self._receipt = _receipt_in(self._resumed)
+            self._receipt = read_receipt(self._resumed)
             self._charge.check(self._receipt, self._works())
         return self
 
     def begin(self, directory: RunDirectory) -> None:
         """Writes the receipt to the new directory of the run."""
         if self._receipt is not None:
-            directory.write(FILE, json.dumps(self._receipt.to_json(), indent=2) + "\n")
+            directory.write(FILE, text_of(self._receipt))
         self.hold(directory)
 
     def hold(self, directory: RunDirectory) -> None:
@@ -82,8 +82,13 @@ class ChargedRun:
             self._charge.note_end(self._receipt, "interrupted" if kind else "finished", self._run)
 
 
-def _receipt_in(path: Path) -> Receipt:
-    """Reads the receipt of a run to resume.
+def text_of(receipt: Receipt) -> str:
+    """The content of a receipt's file."""
+    return json.dumps(receipt.to_json(), indent=2) + "\n"
+
+
+def read_receipt(path: Path) -> Receipt:
+    """Reads the receipt in the directory of a run, or in a node's home.
 
     Raises:
         InputError: it has none.

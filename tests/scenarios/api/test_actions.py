@@ -362,7 +362,7 @@ def test_calls_charge_an_account_with_the_errors_of_the_commands(tmp_path: Path)
         ("--limits of it cannot reveal any", partial(fp.run, "digits", limits=True)),
         ("an audit of it cannot reveal any", partial(fp.audit, "digits")),
         ("attacks of it cannot reveal any", partial(fp.replay, "white-box")),
-        ("are about other data", partial(fp.tune, "tuned", rounds=2, adjacency="replace-one")),
+        ("its adjacency is add-remove", partial(fp.tune, "tuned", rounds=2)),
         ("are about other data", partial(fp.ask, "star-wars-survey", trust="central")),
     ]
     for message, call in refused:
