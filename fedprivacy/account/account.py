@@ -26,6 +26,7 @@ from fedprivacy.account import account_file
 from fedprivacy.account.account_file import Lines
 from fedprivacy.account.entry import (
     CLOSE,
+    Ledgers,
     PlannedWork,
     StoredEnd,
     StoredEntry,
@@ -271,6 +272,21 @@ class Account:
         new = [each.to_json(self.key) for each in dict.fromkeys(populations)]
         return check_same(new, entered, self.policy.unit, stated)
 
+    def largest(self, works: Sequence[PlannedWork], suggest: Suggest | None = None) -> str:
+        """Words the largest part of plans that fits, in place of all of them; see `largest_part`."""
+
+        def part_of(work: PlannedWork, ledgers: Ledgers | None) -> dict[str, Any]:
+            return work.part(self.policy, self.key, ledgers)
+
+        def admits(parts: Sequence[Mapping[str, Any]]) -> bool:
+            try:
+                self.check_cohorts(parts)
+            except InputError:
+                return False
+            return self.refusal(parts) is None
+
+        return largest_part(works, part_of, admits, suggest)
+
     def admitted(
         self, works: Sequence[PlannedWork], same_population: bool, suggest: Suggest | None = None
     ) -> tuple[list[dict[str, Any]], bool]:
@@ -291,10 +307,10 @@ class Account:
         except InputError as error:
             if len(works) == 1:
                 raise
-            raise InputError(f"{error} {largest_part(self, works, suggest)}") from None
+            raise InputError(f"{error} {self.largest(works, suggest)}") from None
         if reason := self.refusal(parts):
             names = " and ".join(dict.fromkeys(work.name for work in works))
-            largest = largest_part(self, works, suggest)
+            largest = self.largest(works, suggest)
             raise InputError(f"{self.path}: {names}: {reason}. Nothing was entered. {largest}")
         return parts, stated
 

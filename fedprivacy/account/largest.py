@@ -2,50 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from fedprivacy.account.entry import PlannedWork
+from fedprivacy.account.entry import Ledgers, PlannedWork
 from fedprivacy.errors import InputError
 
-if TYPE_CHECKING:
-    from fedprivacy.account.account import Account
-
+Part = Mapping[str, Any]
+PartOf = Callable[[PlannedWork, Ledgers | None], Part]
+Admits = Callable[[Sequence[Part]], bool]
 Fits = Callable[[Sequence[int]], bool]
 Suggest = Callable[[Fits], str]  # words what of several plans fits, which it tries by their numbers
 
 
-def largest_part(account: Account, works: Sequence[PlannedWork], suggest: Suggest | None = None) -> str:
+def largest_part(
+    works: Sequence[PlannedWork], part_of: PartOf, admits: Admits, suggest: Suggest | None = None
+) -> str:
     """Words the largest part of plans that fits.
 
     Args:
-        account: The account.
         works: Plans that do not fit together.
+        part_of: Gives a plan, or a smaller one with ledgers of its own, as an entry states it.
+        admits: Whether such plans may enter together.
         suggest: Chooses among several plans; None: in their order, each that still fits.
     """
     if len(works) == 1:
-        return _smaller(account, works[0])
-    fits = account_fits(account, works)
-    return (suggest or _in_order(works))(fits)
-
-
-def account_fits(account: Account, works: Sequence[PlannedWork]) -> Fits:
-    """A function whether some of the plans, by their numbers, may enter an account together."""
-
-    @cache
-    def part(number: int) -> dict[str, Any]:
-        return works[number].part(account.policy, account.key)
+        return _smaller(works[0], part_of, admits)
+    parts: dict[int, Part | None] = {}
 
     def fits(numbers: Sequence[int]) -> bool:
-        try:
-            chosen = [part(number) for number in numbers]
-            account.check_cohorts(chosen)
-        except InputError:
-            return False
-        return account.refusal(chosen) is None
+        for number in numbers:
+            if number not in parts:
+                try:
+                    parts[number] = part_of(works[number], None)
+                except InputError:
+                    parts[number] = None
+        chosen = [part for number in numbers if (part := parts[number]) is not None]
+        return len(chosen) == len(numbers) and admits(chosen)
 
-    return fits
+    return (suggest or _in_order(works))(fits)
 
 
 def _in_order(works: Sequence[PlannedWork]) -> Suggest:
@@ -62,14 +57,13 @@ def _in_order(works: Sequence[PlannedWork]) -> Suggest:
     return suggest
 
 
-def _smaller(account: Account, work: PlannedWork) -> str:
+def _smaller(work: PlannedWork, part_of: PartOf, admits: Admits) -> str:
     if work.first is None:
         return "No smaller plan of it is known."
     fit, too_many = 0, work.size
     while too_many - fit > 1:
         middle = (fit + too_many) // 2
-        part = work.part(account.policy, account.key, work.first(middle))
-        fit, too_many = (middle, too_many) if account.refusal([part]) is None else (fit, middle)
+        fit, too_many = (middle, too_many) if admits([part_of(work, work.first(middle))]) else (fit, middle)
     if fit == 0:
         return f"Not one of its {work.size:,} {work.noun} fits."
     return (

@@ -9,7 +9,6 @@ from typing import Any
 from fedprivacy.account.account import Account
 from fedprivacy.account.assumptions import AccountAssumption, of_runs
 from fedprivacy.account.entry import PlannedWork
-from fedprivacy.account.largest import largest_part
 from fedprivacy.guarantees.statement import NEIGHBOURS, printed
 
 SEES = {
@@ -163,5 +162,5 @@ def would_fit(account: Account, works: Sequence[PlannedWork], same_population: b
         "entered": waiting,
         "reason": reason,
         "costs": costs,
-        "largest": None if reason is None else largest_part(account, works),
+        "largest": None if reason is None else account.largest(works),
     }
