@@ -103,9 +103,9 @@ def test_a_run_is_charged_before_it_is_submitted_and_shows_the_epsilon_so_far(
     shown = "; ".join(statement(account)["claims"][0]["assumptions"])
     assert "entropy" in shown
     assert "simulation-grade" not in shown
-    told = message(events[0])
-    assert "participant, outsider: epsilon at most" in told or "server, participant, outsider" in told
-    assert ("server: no guarantee" in told) == (trust == "central")
+    line = message(events[0])
+    assert "participant, outsider: epsilon at most" in line or "server, participant, outsider" in line
+    assert ("server: no guarantee" in line) == (trust == "central")
     dear = make_scenario(privacy.replace("epsilon=1.0", "epsilon=3.9"))
     with pytest.raises(InputError, match=r"Nothing was entered\. The largest plan that fits"):
         superlink.run(dear, tmp_path / "out", target, charge=charge)
