@@ -23,6 +23,7 @@ KINDS = {
     "scenario": "the node's own scenario cannot be used",
     "data": "its data do not fit the scenario",
     "home": "its account of participations cannot be used",
+    "account": "its owner's account cannot be used, or does not admit the plan",
     "request": "the message is not a valid request",
     "plan": "the request has another plan than the node",
     "messages": "the request is for single messages or for one without masks, and the node agreed to sums",

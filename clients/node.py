@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from flwr.app import Context
 
+from clients.budget_account import enter_plan
 from clients.erm import Silos
 from clients.error_filter import kind, log
 from clients.fleet import Fleet, hosts_here
@@ -85,6 +86,9 @@ def clients_of_node(context: Context) -> NodeClients:
     clients = _of_owner(owner, tuple(hosts), stamp)
     assert owner.home is not None  # it is pinned
     account = Account.open(owner.home, scenario)
+    if owner.account is not None:
+        assert owner.noise is not None
+        enter_plan(owner.account, account, scenario, clients, owner.noise)
     observe = getattr(scenario.federation, "observe", "sum")
     return NodeClients(clients, hosts, owner, account, observe)
 

@@ -5,6 +5,7 @@ num-partitions  how many nodes there are
 scenario        a scenario of its own, as a path or as TOML text: the node is pinned, and serves no other plan
 data            the path of its own records, where the scenario has data on nodes
 home            a folder for its account of participations, which outlives every run; pinned nodes need one
+account         the file of an account of its own, which every plan that it pins enters (`fedprivacy account`)
 noise           "system" (the operating system's entropy) or "seeded" (a simulation that repeats)
 allow-code      whether its own scenario may run code
 node-key        the file of its private key, and
@@ -21,7 +22,7 @@ from fedprivacy.errors import InputError, Refusal
 from fedprivacy.randomness.system import SEEDED, SYSTEM, check_noise
 from fedprivacy.scenario.reading import read_text
 
-_PATHS = ("data", "home", "node-key", "roster")  # of pinned nodes alone
+_PATHS = ("data", "home", "account", "node-key", "roster")  # of pinned nodes alone
 KEYS = ("partition-id", "num-partitions", "scenario", "noise", "allow-code", *_PATHS)
 
 
@@ -39,6 +40,7 @@ class Owner:
         named: The name of that text in messages.
         data: The path of its own records.
         home: Where its account is kept; None: on a node that follows the run.
+        account: The file of its account; None without one.
         noise: Where its noise comes from; None: not set, on a node that follows the run.
         allow_code: Whether its own scenario may run code.
         node_key: The file of its private key; None without one.
@@ -49,6 +51,7 @@ class Owner:
     named: str = ""
     data: str | None = None
     home: Path | None = None
+    account: Path | None = None
     noise: str | None = None
     allow_code: bool = False
     node_key: Path | None = None
@@ -89,6 +92,7 @@ class Owner:
             named=named,
             data=given.get("data"),
             home=_path(given, "home"),
+            account=_path(given, "account"),
             noise=chosen,
             allow_code=pinned and node_config.get("allow-code", False) is True,
             node_key=_path(given, "node-key"),

@@ -11,7 +11,7 @@ from typing import Any
 from flwr.app import Context, RecordDict
 
 from clients.fleet import Fleet
-from fedprivacy.account.charge import Charge, charged
+from fedprivacy.account.charge import Charge
 from fedprivacy.account.entry import PlannedWork
 from fedprivacy.errors import FedPrivacyError, InputError, RunError
 from fedprivacy.guarantees.so_far import with_epsilon
@@ -21,7 +21,7 @@ from fedprivacy.plan.from_scenario import candidates_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import population
 from fedprivacy.records.ownership import begin_run, take_up_run
-from fedprivacy.records.receipt import check_charged, write_receipt
+from fedprivacy.records.receipt import ChargedRun
 from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import OnRound, RunRecord
 from fedprivacy.scenario import Code, Scenario
@@ -70,10 +70,10 @@ def run(
     candidates = candidates_of(scenario, fleet.model) if report else None
     with (
         launched(engine, scenario, fleet, allow_code=allow_code) as apps,
-        charged(charge, lambda: [_work(scenario, fleet)]) as receipt,
+        ChargedRun(charge, lambda: [_work(scenario, fleet)]) as charged,
         begin_run(out, scenario.label, scenario.to_toml()) as directory,
     ):
-        write_receipt(directory, receipt)
+        charged.begin(directory)
         record = RunRecord(
             scenario,
             fleet.plan,
@@ -133,10 +133,13 @@ def resume(
                 f"{path}: {what} changed since the run began, so it cannot be resumed. Start a new run."
             )
         check_plan(directory, stored, fleet.plan)
-        check_charged(charge, path, lambda: [_work(scenario, fleet)])
         damaged: list[Path] = []
         checkpoint = directory.load_checkpoint(damaged.append)
-        with launched(engine, scenario, fleet, allow_code=allow_code) as apps:
+        with (
+            ChargedRun(charge, lambda: [_work(scenario, fleet)], path) as charged,
+            launched(engine, scenario, fleet, allow_code=allow_code) as apps,
+        ):
+            charged.hold(directory)
             record = RunRecord(
                 scenario,
                 fleet.plan,

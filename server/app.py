@@ -47,6 +47,7 @@ from fedprivacy.records.run_record import RunRecord, round_event
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
 from fedprivacy.scenario.erm import ErmScenario
+from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.sections import Server
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.secure_sum.roster import roster_of
@@ -323,9 +324,7 @@ def _main(grid: Grid, context: Context) -> None:
         scenario = scenario_of_app(str(context.run_config["scenario"]))
         out = Path(str(context.run_config["out"])).expanduser()
         noise = check_noise(context.run_config.get("noise", SEEDED), "run config")
-        pinned = context.run_config.get("pinned", False) is True
-        read = scenario.data.name in _FILES and (pinned or noise != SEEDED)
-        stated = Stated(pinned, noise, reads=read)
+        stated = statement_of(scenario, noise, context.run_config.get("pinned", False) is True)
 
         def begin(text: str) -> RunDirectory:
             directory = held.enter_context(begin_run(out, scenario.label, text))
@@ -342,6 +341,18 @@ def _main(grid: Grid, context: Context) -> None:
         )
         directory = SERVED[scenario.kind](PollingGrid(grid), scenario, submitted)
     print(f"The record of this run: {directory.path.resolve() / 'run.json'}")
+
+
+def statement_of(scenario: AnyScenario, noise: str, pinned: bool) -> Stated:
+    """The statements of a submitted run about its deployment.
+
+    Args:
+        scenario: The scenario.
+        noise: Where its noise comes from, "seeded" or "system".
+        pinned: Whether each node holds the run's plan itself.
+    """
+    reads = scenario.data.name in _FILES and (pinned or noise != SEEDED)
+    return Stated(pinned, noise, reads=reads)
 
 
 @dataclass(frozen=True)

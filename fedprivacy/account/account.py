@@ -10,9 +10,11 @@ results are, so no adaptive choice remains. In every other case the filter alone
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,20 +25,26 @@ from pydantic import Field
 from fedprivacy.account import account_file
 from fedprivacy.account.account_file import Lines
 from fedprivacy.account.entry import (
+    CLOSE,
+    Ledgers,
     PlannedWork,
-    PopulationIds,
+    StoredEnd,
     StoredEntry,
     StoredStart,
     events_of,
-    keyed,
+    is_same_plan,
 )
+from fedprivacy.account.filter import RenyiFilter
+from fedprivacy.account.largest import Suggest, largest_part
 from fedprivacy.account.policy import Policy
+from fedprivacy.account.populations import PopulationIds, check_same
 from fedprivacy.accounting.epsilon import epsilon
+from fedprivacy.accounting.events import from_json
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.io.validation import Fields, check
 
 SCHEMA = 1
-_CLOSE = 1e-9  # relative: costs of one event on two machines
+_DEARER = "by the accounting of this version its entries cost more than the policy admits"
 _MOST_UNIONS = 64  # of plans that are known up to a few possibilities each
 
 
@@ -55,6 +63,7 @@ class Account:
         policy: What all may cost together.
         entries: The lines that charge plans, by the number of the line, from 0.
         started: The plans whose work has begun, as (line, part).
+        ended: The last line about the end of such a plan's run.
         lines: All lines.
     """
 
@@ -63,6 +72,7 @@ class Account:
     policy: Policy
     entries: Mapping[int, Mapping[str, Any]]
     started: frozenset[tuple[int, int]]
+    ended: Mapping[tuple[int, int], Mapping[str, Any]]
     lines: Lines
 
     @classmethod
@@ -81,11 +91,23 @@ class Account:
         policy = Policy.from_json(head.get("policy"), f"{path}:1")
         entries: dict[int, Mapping[str, Any]] = {}
         started: set[tuple[int, int]] = set()
+        ended: dict[tuple[int, int], Mapping[str, Any]] = {}
+
+        def named(body: Mapping[str, Any], parts: Sequence[int], where: str) -> list[tuple[int, int]]:
+            charged = entries.get(body["entry"], {"parts": ()})["parts"]
+            if any(part >= len(charged) for part in parts):
+                raise InputError(f"{where}: damaged: it names a plan that no line above charges. {remedy}")
+            return [(body["entry"], part) for part in parts]
+
         for number, body in enumerate(lines.bodies[1:], 1):
             where = f"{path}:{number + 1}"
             if body.get("kind") == "start":
                 check(body, StoredStart, where, remedy)
-                started.add((body["entry"], body["part"]))
+                started.update(named(body, [body["part"]], where))
+                continue
+            if body.get("kind") == "end":
+                check(body, StoredEnd, where, remedy)
+                ended |= dict.fromkeys(named(body, body["parts"], where), body)
                 continue
             check(body, StoredEntry, where, remedy)
             if any(set(policy.filters) - set(part["claims"]) for part in body["parts"]):
@@ -93,7 +115,7 @@ class Account:
             entries[number] = body
             if body["started"]:
                 started |= {(number, part) for part in range(len(body["parts"]))}
-        return cls(path, head["account"], policy, entries, frozenset(started), lines)
+        return cls(path, head["account"], policy, entries, frozenset(started), ended, lines)
 
     @classmethod
     def read(cls, path: Path) -> Account:
@@ -111,31 +133,58 @@ class Account:
             for at, part in enumerate(entry["parts"]):
                 yield number, at, part
 
+    @cached_property
+    def costs(self) -> Mapping[tuple[int, int], Mapping[str, float]]:
+        """The divergence of each plan at the filters' orders; infinite where none is known.
+
+        The larger of what the entry states and what its events cost by this version.
+        """
+        return {(number, at): self._costs(part) for number, at, part in self.parts}
+
+    def _costs(self, part: Mapping[str, Any]) -> dict[str, float]:
+        costs = {}
+        for observer, filter_ in self.policy.filters.items():
+            claim = part["claims"][observer]
+            now = _cost(json.dumps(claim["events"]), filter_, self.policy.adjacency)
+            costs[observer] = max(now, math.inf if claim["cost"] is None else claim["cost"])
+        return costs
+
     def spent(self, observer: str) -> float:
         """The divergence, at the filter's order, of all that has entered; infinite where none is known."""
-        return _total(part["claims"][observer]["cost"] for _, _, part in self.parts)
+        return math.fsum(costs[observer] for costs in self.costs.values())
 
     def remaining(self, observer: str) -> float:
         """The divergence that is left for plans to come; 0 where the account is full."""
         return max(0.0, self.policy.filters[observer].budget - self.spent(observer))
 
-    def check_costs(self) -> None:
-        """Checks that each stored cost follows from its events.
+    def is_full(self, observer: str) -> bool:
+        """Whether the entries cost more than the filter admits, as a first one may."""
+        return self.spent(observer) > self.policy.filters[observer].budget * (1 + CLOSE)
+
+    def check_claim(self) -> None:
+        """Checks that the policy covers all entries by the accounting of this version.
 
         Raises:
-            InputError: a stored cost is too small.
+            InputError: it does not.
         """
-        for number, _, part in self.parts:
-            for observer, filter_ in self.policy.filters.items():
-                claim = part["claims"][observer]
-                if claim["cost"] is None:
-                    continue
-                cost = filter_.cost(events_of(claim), self.policy.adjacency)
-                if claim["cost"] < cost * (1 - _CLOSE):
-                    raise InputError(
-                        f"{self.path}:{number + 1}: states a cost of {claim['cost']:.6g} for {part['name']}, "
-                        f"and its events cost {cost:.6g}. {account_file.RESTORE}"
-                    )
+        for observer, filter_ in self.policy.filters.items():
+            if not self.is_full(observer):
+                continue
+            claims = [part["claims"][observer] for _, _, part in self.parts]
+            alone = len(self.entries) == 1
+            if not alone or self._union(claims, filter_.delta) > filter_.epsilon * (1 + CLOSE):
+                raise InputError(
+                    f"{self.path}: {_DEARER} against the {observer}, so its claim does not hold. Enter "
+                    "nothing more, and count all of its entries again."
+                )
+
+    def waiting(self, work: PlannedWork) -> tuple[int, int, str] | None:
+        """The line, place and digest of a plan that has entered and not begun; None without one."""
+        part = work.part(self.policy, self.key)
+        for number, at, stored in self.parts:
+            if (number, at) not in self.started and is_same_plan(stored, part):
+                return number, at, part["digest"]
+        return None
 
     def refusal(self, parts: Sequence[Mapping[str, Any]]) -> str | None:
         """Explains why plans that enter together would exceed the policy; None where they fit."""
@@ -144,12 +193,15 @@ class Account:
     def _exceeds(self, observer: str, parts: Sequence[Mapping[str, Any]]) -> str | None:
         filter_ = self.policy.filters[observer]
         claims = [part["claims"][observer] for part in parts]
-        cost, spent = _total(claim["cost"] for claim in claims), self.spent(observer)
+        cost = math.fsum(math.inf if claim["cost"] is None else claim["cost"] for claim in claims)
+        spent = self.spent(observer)
         if filter_.admits([spent, cost]):
             return None
         limit = f"epsilon = {filter_.epsilon:g} at delta = {filter_.delta:g} against the {observer}"
         if self.entries:
-            if math.isinf(spent) or spent > filter_.budget:
+            if self.is_full(observer) and len(self.entries) > 1:
+                return _DEARER
+            if self.is_full(observer):
                 return (
                     f"the account is full: its first entry takes all of {limit}, as composition of plans "
                     "that were fixed together allows, and nothing can follow it"
@@ -203,51 +255,12 @@ class Account:
                 )
             drawn[cohorts] = (part["name"], part["secret_cohorts"] or drawn.get(cohorts, ("", False))[1])
 
-    def check_population(self, population: PopulationIds, stated: bool) -> bool:
-        """Refuses another population than that of the first entry.
-
-        Args:
-            population: The clients of a plan.
-            stated: Whether its submitter states that they are the same persons.
-
-        Returns:
-            Whether it rests on that statement.
-
-        Raises:
-            InputError: it is another one.
-        """
-        if not self.entries:
-            return False
-        new = self.population(population)
-        known = [each for entry in self.entries.values() for each in entry["populations"]]
-        if any(new["data"] == each["data"] for each in known):
-            return False
-        if new["ids"] is not None and any(new["ids"] == each["ids"] for each in known):
-            return False
-        if stated:
-            return True
-        ids = (
-            "have other ids"
-            if new["ids"] and any(each["ids"] for each in known)
-            else "have no ids to compare"
-        )
-        raise InputError(
-            f"{self.path}: the first entry was about other data, and the clients {ids}. Use another account "
-            "for other persons. If they are the same, or some of them are, state --same-population: then all "
-            "count as one population."
-        )
-
-    def population(self, population: PopulationIds) -> dict[str, Any]:
-        """The digests of a population as an entry states them."""
-        ids = None if population.ids is None else keyed(self.key, f"ids/{population.ids}")
-        return {"data": keyed(self.key, f"data/{population.data}"), "ids": ids}
-
     def check_populations(self, populations: Sequence[PopulationIds], stated: bool) -> bool:
         """Refuses plans about other clients than those of the account, or than each other's.
 
         Args:
             populations: The clients of each plan.
-            stated: As `check_population` has it.
+            stated: Whether their submitter states that they are the same.
 
         Returns:
             Whether it rests on that statement.
@@ -255,53 +268,57 @@ class Account:
         Raises:
             InputError: they are about several populations.
         """
-        rests = [self.check_population(each, stated) for each in populations]
-        first = populations[0]
-        for each in populations[1:]:
-            if each.data != first.data and (first.ids is None or each.ids != first.ids):
-                if not stated:
-                    raise InputError(
-                        "the plans are about different data. Use one account for each population, or state "
-                        "--same-population: then all count as one."
-                    )
-                rests.append(True)
-        return any(rests)
+        entered = [each for entry in self.entries.values() for each in entry["populations"]]
+        new = [each.to_json(self.key) for each in dict.fromkeys(populations)]
+        return check_same(new, entered, self.policy.unit, stated)
 
-    def largest(self, works: Sequence[PlannedWork]) -> str:
-        """Words the largest part of a plan that fits, in place of all of it."""
-        if len(works) > 1:
-            return "Enter fewer plans together."
-        work = works[0]
-        if work.first is None:
-            return "No smaller plan of it is known."
-        fit, too_many = 0, work.size
-        while too_many - fit > 1:
-            middle = (fit + too_many) // 2
-            smaller = work.part(self.policy, self.key, work.first(middle))
-            fit, too_many = (middle, too_many) if self.refusal([smaller]) is None else (fit, middle)
-        if fit == 0:
-            return f"Not one of its {work.size:,} {work.noun} fits."
-        return (
-            f"The largest plan that fits: the first {fit:,} of its {work.size:,} {work.noun}"
-            f"{work.settings(fit)}."
-        )
+    def largest(self, works: Sequence[PlannedWork], suggest: Suggest | None = None) -> str:
+        """Words the largest part of plans that fits, in place of all of them; see `largest_part`."""
+
+        def part_of(work: PlannedWork, ledgers: Ledgers | None) -> dict[str, Any]:
+            return work.part(self.policy, self.key, ledgers)
+
+        def admits(parts: Sequence[Mapping[str, Any]]) -> bool:
+            try:
+                self.check_cohorts(parts)
+            except InputError:
+                return False
+            return self.refusal(parts) is None
+
+        return largest_part(works, part_of, admits, suggest)
 
     def admitted(
-        self, works: Sequence[PlannedWork], same_population: bool
+        self, works: Sequence[PlannedWork], same_population: bool, suggest: Suggest | None = None
     ) -> tuple[list[dict[str, Any]], bool]:
         """The plans as an entry states them, and whether it rests on the statement about the population.
 
+        Args:
+            works: The plans.
+            same_population: As `check_populations` has it.
+            suggest: As of `largest_part`.
+
         Raises:
-            InputError: they may not enter; the message has the largest plan that fits.
+            InputError: they may not enter; the message has the largest part that fits.
         """
         stated = self.check_populations([work.population for work in works], same_population)
-        parts = [work.part(self.policy, self.key) for work in works]
-        self.check_cohorts(parts)
+        try:
+            parts = [work.part(self.policy, self.key) for work in works]
+            self.check_cohorts(parts)
+        except InputError as error:
+            if len(works) == 1:
+                raise
+            raise InputError(f"{error} {self.largest(works, suggest)}") from None
         if reason := self.refusal(parts):
-            names = " and ".join(work.name for work in works)
-            raise InputError(f"{self.path}: {names}: {reason}. Nothing was entered. {self.largest(works)}")
+            names = " and ".join(dict.fromkeys(work.name for work in works))
+            largest = self.largest(works, suggest)
+            raise InputError(f"{self.path}: {names}: {reason}. Nothing was entered. {largest}")
         return parts, stated
 
 
-def _total(costs: Iterable[float | None]) -> float:
-    return math.fsum(math.inf if cost is None else cost for cost in costs)
+@lru_cache(maxsize=4096)
+def _cost(events: str, filter_: RenyiFilter, adjacency: str) -> float:
+    """The divergence of stored events, which are mostly those of an earlier call."""
+    try:
+        return filter_.cost([from_json(event) for event in json.loads(events)], adjacency)
+    except UnsupportedEvent:
+        return math.inf

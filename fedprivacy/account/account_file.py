@@ -2,8 +2,12 @@
 
 Each line ends with the digest of all of it before, which includes the digest of the line above. So a changed
 byte is noticed, wherever it is. The work that a line charges begins only after the line is on disk (fsync).
-Therefore a last line that is torn, by a kill or a full disk, charges work that never began: it is cut, under
-the lock, before the next line is written. A last line that lacks nothing but its end of line counts.
+
+A line is written to a file beside (`FILE.next`) first, which is removed once the line is on disk. So a last
+line that is torn, by a kill or a full disk, differs from one that was cut off later: where the file beside
+has all of it, it charges work that never began, or only notes the end of a run. It is cut, under the lock,
+before the next line is written. Without that the file is damaged. A last line that lacks nothing but its end
+of line counts.
 
 No chain shows that whole lines are missing at the end, as after restoring an old copy. A run directory names
 its line (`account.json`), which a resumed run looks for.
@@ -15,6 +19,7 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -30,6 +35,7 @@ from fedprivacy.io.regular_file import check_regular, read_regular
 MAX_BYTES = 2**26
 PATIENCE = 60.0  # seconds that another process may take to enter
 RESTORE = "Restore the file from a copy; no entry can be trusted while it is damaged."
+_WAITS = (0.05, 0.3)  # seconds for a process to write what it began between two readings
 _DIGEST = 32  # bytes
 _END = re.compile(rb', "digest": "[0-9a-f]{%d}"\}' % (2 * _DIGEST))
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -54,8 +60,13 @@ class Lines:
     open_end: bool = False
 
     @classmethod
-    def parse(cls, data: bytes, path: Path) -> Lines:
+    def parse(cls, data: bytes, path: Path, coming: bytes = b"") -> Lines:
         """Reads and checks the content of a file.
+
+        Args:
+            data: The content.
+            path: The file's name.
+            coming: The line that a process was writing, from the file beside; empty without one.
 
         Raises:
             InputError: a line is damaged; the message names its number.
@@ -86,6 +97,12 @@ class Lines:
             raise InputError(
                 f"{path}: not an account: it has no whole first line. Where its creation was cut off, remove "
                 "it and create it again: fedprivacy account new"
+            )
+        # After a power cut some file systems leave zeros.
+        if size < len(data) and not (coming and coming.startswith(data[size:].strip(b"\n").rstrip(b"\0"))):
+            raise InputError(
+                f"{path}:{len(bodies) + 1}: the line is cut off, and no process was writing it. Its work may "
+                f"have run. {RESTORE}"
             )
         return cls(tuple(bodies), tuple(digests), size, len(data) - size, open_end)
 
@@ -129,7 +146,8 @@ class OpenFile:
         size = os.fstat(handle).st_size
         if size > MAX_BYTES:
             raise InputError(f"{path}: larger than {MAX_BYTES >> 20} MB, so no account. Name another file.")
-        self.lines = Lines.parse(os.pread(handle, size, 0), path)
+        self._next = _next(path)
+        self.lines = Lines.parse(os.pread(handle, size, 0), path, _coming(path))
 
     def append(self, body: Mapping[str, Any]) -> str:
         """Writes a line; it is on disk when this returns.
@@ -141,12 +159,19 @@ class OpenFile:
             The line's digest.
 
         Raises:
+            InputError: the file would become too large.
             RunError: it cannot be written; then nothing of it stays, or a torn line that does not count.
         """
         line, digest = _line(body, self.lines.digests[-1])
         before = self.lines.size
         data = (b"\n" if self.lines.open_end else b"") + line + b"\n"
+        if before + len(data) > MAX_BYTES:
+            raise InputError(
+                f"{self.path}: has reached its {MAX_BYTES >> 20} MB. Nothing was entered. Create another "
+                "account, whose claim adds to this one's."
+            )
         try:
+            _write_beside(self._next, line)
             if self.lines.torn:
                 os.ftruncate(self._handle, before)
                 os.fsync(self._handle)
@@ -154,14 +179,21 @@ class OpenFile:
             while data:
                 at, data = _written(self._handle, data, at)
             os.fsync(self._handle)
+            self._next.unlink()
         except OSError as error:
-            with suppress(OSError):
+            entered = "Nothing was entered"
+            try:
                 os.ftruncate(self._handle, before)
+            except OSError:
+                entered = "It may count as entered all the same"
+            with suppress(OSError):
                 os.fsync(self._handle)
+                self._next.unlink(missing_ok=True)
             raise RunError(
-                f"{self.path}: {error.strerror}. Nothing was entered, and no work was begun. Make room, or "
-                "ask for the right to write, and start again."
+                f"{self.path}: {error.strerror}. {entered}. Make room, or ask for the right to write in its "
+                "folder, and start again."
             ) from error
+        keep_names(self._next.parent)
         size = os.fstat(self._handle).st_size
         self.lines = Lines.parse(os.pread(self._handle, size, 0), self.path)
         return digest
@@ -208,11 +240,43 @@ def read(path: Path) -> Lines:
     Raises:
         InputError: it cannot be read, or is damaged.
     """
+    for wait in (*_WAITS, None):
+        coming = _coming(path)
+        try:
+            data = read_regular(path, MAX_BYTES)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: {_reason(error)}. Name an account's file.") from error
+        try:
+            return Lines.parse(data, path, coming)
+        except InputError:
+            if wait is None or data.endswith(b"\n"):
+                raise
+            time.sleep(wait)  # a process may have begun to write in between
+    raise AssertionError
+
+
+def _next(path: Path) -> Path:
+    """The file beside, with the line that is being written."""
+    real = path.resolve()
+    return real.with_name(f"{real.name}.next")
+
+
+def _write_beside(path: Path, line: bytes) -> None:
+    """Writes a line to the file beside; it is on disk when this returns."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+    with open(os.open(path, flags, 0o600), "wb") as stream:
+        stream.write(line)
+        stream.flush()
+        os.fsync(stream.fileno())
+    keep_names(path.parent)
+
+
+def _coming(path: Path) -> bytes:
+    """The line that a process is writing, or was when it was killed; empty without one."""
     try:
-        data = read_regular(path, MAX_BYTES)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {_reason(error)}. Name an account's file.") from error
-    return Lines.parse(data, path)
+        return read_regular(_next(path), MAX_BYTES, follow=False)
+    except (OSError, ValueError, RuntimeError):  # the last: a loop of links
+        return b""
 
 
 @contextmanager
@@ -241,8 +305,12 @@ def opened(path: Path) -> Iterator[OpenFile]:
             raise HeldError(
                 f"{path}: {_reason(error)}: it cannot be locked. Keep it on a file system with locks."
             ) from error
-        if not os.path.samestat(os.fstat(handle), os.stat(path)):
-            raise HeldError(f"{path}: was replaced meanwhile. Try again.")
+        try:
+            replaced = not os.path.samestat(os.fstat(handle), os.stat(path))
+        except OSError:
+            replaced = True
+        if replaced:
+            raise HeldError(f"{path}: was replaced or removed meanwhile. Try again.")
         yield OpenFile(path, handle)
 
 

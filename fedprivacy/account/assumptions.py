@@ -25,10 +25,15 @@ class AccountAssumption(Assumption):
         "neither by results that only others see, nor by records"
     )
     TOGETHER = "plans that were entered together were chosen before any result of any of them was seen"
-    SAME_PERSONS = (
-        "data that differ between entries are of the same clients, as the submitter states; and where one "
-        "client changes between neighbouring data sets, it may change in all of them"
+    SAME_CLIENTS = (
+        "a client of one entry's data is at most one client of each other entry's data, as the submitter "
+        "states; between neighbouring data sets it may change in all of them"
     )
+    SAME_RECORDS = (
+        "a record of one entry's data is at most one record of each other entry's data, as the submitter "
+        "states; between neighbouring data sets it may change in all of them"
+    )
+    LATER = "what the plans of later entries add to this list"
     BROKE_OFF = (
         "where a run of the account broke off by a fault, the observer does not learn that, nor in which "
         "round: a fault may depend on the data"

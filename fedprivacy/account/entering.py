@@ -1,4 +1,4 @@
-"""Enters plans into an account's file, and checks later that they are in it."""
+"""Enters plans into an account's file, and notes there how their runs ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 
 from fedprivacy.account import account_file
 from fedprivacy.account.account import SCHEMA, Account
-from fedprivacy.account.entry import PlannedWork
+from fedprivacy.account.entry import PlannedWork, is_same_plan
+from fedprivacy.account.largest import Suggest
 from fedprivacy.account.policy import Policy
 from fedprivacy.errors import InputError
 
@@ -54,6 +55,7 @@ def enter(
     command: str,
     started: bool = True,
     same_population: bool = False,
+    suggest: Suggest | None = None,
 ) -> Receipt:
     """Charges plans to an account, before their work begins; they are on disk when this returns.
 
@@ -65,6 +67,7 @@ def enter(
         command: The command, without `fedprivacy`.
         started: Whether their work begins now.
         same_population: Whether the submitter states that their clients are those of the account.
+        suggest: As of `largest_part`.
 
     Returns:
         The place of the first of them.
@@ -75,20 +78,18 @@ def enter(
     """
     with account_file.opened(path) as file:
         account = Account.of(path, file.lines)
-        if started and len(works) == 1:
-            digest = works[0].part(account.policy, account.key)["digest"]
-            for number, at, part in account.parts:
-                if part["digest"] == digest and (number, at) not in account.started:
-                    file.append({"kind": "start", "time": _now(), "entry": number, "part": at})
-                    return Receipt(account.key, account.lines.digests[number], at, digest)
-        parts, stated = account.admitted(works, same_population)
+        if started and len(works) == 1 and (waiting := account.waiting(works[0])) is not None:
+            number, at, digest = waiting
+            file.append({"kind": "start", "time": _now(), "entry": number, "part": at})
+            return Receipt(account.key, account.lines.digests[number], at, digest)
+        parts, stated = account.admitted(works, same_population, suggest)
         entry = {
             "kind": "entry",
             "time": _now(),
             "command": command,
             "started": started,
             "same_population": stated,
-            "populations": [account.population(each) for each in {work.population: None for work in works}],
+            "populations": [each.to_json(account.key) for each in {work.population: None for work in works}],
             "parts": parts,
         }
         return Receipt(account.key, file.append(entry), 0, parts[0]["digest"])
@@ -101,17 +102,56 @@ def check_receipt(path: Path, receipt: Receipt, works: Sequence[PlannedWork]) ->
         InputError: it is charged in another account, or as another plan, or the account lost its line.
     """
     account = Account.read(path)
-    if receipt.account != account.key:
-        raise InputError(f"{path}: the run is charged in another account. Name that one, or leave it out.")
-    if receipt.entry not in account.lines.digests:
-        raise InputError(
-            f"{path}: the entry of this run is missing, so lines were lost at the end of the file, as by an "
-            "old copy. Restore the newest copy."
-        )
-    entry = account.entries.get(account.lines.digests.index(receipt.entry), {"parts": []})
-    digest = works[0].part(account.policy, account.key)["digest"]
-    if digest not in [part["digest"] for part in entry["parts"]]:
+    number, covered = _covered(account, receipt)
+    parts = [work.part(account.policy, account.key) for work in works]
+    charged = [account.entries[number]["parts"][at] for at in covered]
+    if len(parts) != len(charged) or not all(map(is_same_plan, charged, parts)):
         raise InputError(f"{path}: the run was charged as another plan. Start a new run.")
+
+
+def note_end(path: Path, receipt: Receipt, outcome: str, run: str) -> None:
+    """Appends that the run of charged plans has ended, which changes no charge.
+
+    Args:
+        path: The account's file.
+        receipt: Of the run.
+        outcome: "finished", or "interrupted" if it did not complete, for whatever reason.
+        run: The name of its directory; empty: it has none.
+
+    Raises:
+        InputError: the account cannot be used, or does not have the run.
+        RunError: the file cannot be written.
+    """
+    with account_file.opened(path) as file:
+        account = Account.of(path, file.lines)
+        number, covered = _covered(account, receipt)
+        ends = [account.ended.get((number, at), {}) for at in covered]
+        if all((end.get("outcome"), end.get("run")) == (outcome, run) for end in ends):
+            return
+        body = {"entry": number, "parts": covered, "outcome": outcome, "run": run}
+        file.append({"kind": "end", "time": _now(), **body})
+
+
+def _covered(account: Account, receipt: Receipt) -> tuple[int, list[int]]:
+    """The line that charged a run, and which of its plans are those of the run.
+
+    Raises:
+        InputError: the account does not have it.
+    """
+    if receipt.account != account.key:
+        raise InputError(
+            f"{account.path}: the run is charged in another account. Name that one, or leave it out."
+        )
+    digests = account.lines.digests
+    number = digests.index(receipt.entry) if receipt.entry in digests else -1
+    if number not in account.entries or receipt.part >= len(account.entries[number]["parts"]):
+        raise InputError(
+            f"{account.path}: the entry of this run is missing, so lines were lost at the end of the file, "
+            "as by an old copy. Restore the newest copy."
+        )
+    entry = account.entries[number]
+    # Plans that were entered to be run later are run one by one.
+    return number, list(range(len(entry["parts"]))) if entry["started"] else [receipt.part]
 
 
 def _now() -> str:

@@ -1,8 +1,7 @@
-"""The entries of an account: plans that were charged, and when their work began."""
+"""The entries of an account: plans that were charged, and when their work began and ended."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +12,13 @@ from dp_accounting import dp_event as dp
 from pydantic import Field
 
 from fedprivacy.account.policy import Policy
+from fedprivacy.account.populations import PopulationIds, keyed
 from fedprivacy.accounting.events import from_json
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.guarantees.assumptions import TrainingAssumption
 from fedprivacy.io.validation import Fields
 
+CLOSE = 1e-9  # relative: calibrated noise and costs of one plan on two machines
 Ledgers = tuple[Mapping[str, Any], ...]
 
 
@@ -44,10 +45,12 @@ class StoredPart(Fields):
 
 
 class StoredPopulation(Fields):
-    """The digests of the clients' data, and of their ids where they have some."""
+    """The digests of a `PopulationIds`."""
 
     data: str
     ids: str | None
+    records: str | None
+    owners: str
 
 
 class StoredEntry(Fields):
@@ -71,17 +74,15 @@ class StoredStart(Fields):
     part: Annotated[int, Field(ge=0)]
 
 
-@dataclass(frozen=True)
-class PopulationIds:
-    """Identifies the clients of a plan.
+class StoredEnd(Fields):
+    """A line about plans of an entry whose run has ended, which changes no charge."""
 
-    Args:
-        data: A digest of their data.
-        ids: A digest of their ids; None where they have none.
-    """
-
-    data: str
-    ids: str | None = None
+    kind: Literal["end"]
+    time: str
+    entry: Annotated[int, Field(ge=0)]
+    parts: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    outcome: Literal["finished", "interrupted"]
+    run: str
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class PlannedWork:
                     f'"{wanted}", or use another account.'
                 )
         claims = {observer: self._claim(policy, observer, ledgers) for observer in policy.filters}
-        identity = json.dumps([self.work, self.noise_key, self.seed, claims], sort_keys=True)
+        identity = json.dumps([self.work, self.noise_key, self.seed])
         return {
             "name": self.name,
             "work": self.work,
@@ -153,9 +154,9 @@ class PlannedWork:
         }
 
     def _claim(self, policy: Policy, observer: str, ledgers: Ledgers) -> dict[str, Any]:
-        claims = [
-            next(claim for claim in ledger["claims"] if claim["observer"] == observer) for ledger in ledgers
-        ]
+        # A client of any group may be the one that changes, so the dearest group counts.
+        of_all = [part for ledger in ledgers for part in (ledger, *ledger.get("groups", ()))]
+        claims = [next(claim for claim in part["claims"] if claim["observer"] == observer) for part in of_all]
         for claim in claims:
             if claim["event"] is None:
                 raise InputError(
@@ -175,9 +176,23 @@ class PlannedWork:
         return {"events": events, "cost": cost, "assumptions": assumptions}
 
 
-def keyed(key: str, text: str) -> str:
-    """A digest under the account's key, so that accounts cannot be compared with each other."""
-    return hashlib.blake2b(text.encode(), key=bytes.fromhex(key), digest_size=16).hexdigest()
+def is_same_plan(stored: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
+    """Whether a plan is the stored one: the same draws, with events that are equal up to rounding."""
+    return stored["digest"] == part["digest"] and all(
+        _are_close(claim["events"], part["claims"][observer]["events"])
+        for observer, claim in stored["claims"].items()
+    )
+
+
+def _are_close(stored: Any, value: Any) -> bool:
+    """Whether two JSON values are equal but for the rounding of numbers."""
+    if isinstance(stored, Mapping) and isinstance(value, Mapping):
+        return stored.keys() == value.keys() and all(_are_close(stored[key], value[key]) for key in stored)
+    if isinstance(stored, list) and isinstance(value, list):
+        return len(stored) == len(value) and all(map(_are_close, stored, value))
+    if isinstance(stored, float) and isinstance(value, float):
+        return math.isclose(stored, value, rel_tol=CLOSE)
+    return bool(stored == value)
 
 
 def events_of(claim: Mapping[str, Any]) -> Sequence[dp.DpEvent]:

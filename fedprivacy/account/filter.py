@@ -77,6 +77,10 @@ class RenyiFilter:
                 f"--order {order:g}: not among the orders that are computed. Leave it out, or take one "
                 f"nearby: {' or '.join(f'{each:g}' for each in sorted(near))}."
             )
+        if best.budget < LEAST_BUDGET and order is None:
+            raise InputError(
+                f"--epsilon {epsilon:g} with --delta {delta:g}: nothing fits at any order. Choose more."
+            )
         if best.budget < LEAST_BUDGET:
             raise InputError(
                 f"--order {best.order:g}: at this order nothing fits epsilon = {epsilon:g} at delta = "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,11 @@ SEES = {
     "outsider": "an outsider, who sees what is published",
 }
 # The key of the digests; and digests of seeds, data and ids, by which a guess of these could be confirmed.
-OPERATOR_ONLY = ("path", "account", "entries[].populations", "entries[].plans[].digest")
+# How a run ended may depend on the data, and the claims assume that no observer learns it.
+OPERATOR_ONLY = (
+    *("path", "account", "entries[].populations"),
+    *("entries[].plans[].digest", "entries[].plans[].outcome", "entries[].plans[].run"),
+)
 
 
 def statement(account: Account) -> dict[str, Any]:
@@ -53,7 +58,7 @@ def rows_of(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _claim(account: Account, observer: str) -> dict[str, Any]:
     policy = account.policy
-    filter_, spent = policy.filters[observer], account.spent(observer)
+    filter_ = policy.filters[observer]
     assumptions = _assumptions(account, observer)
     return {
         "observer": observer,
@@ -62,7 +67,7 @@ def _claim(account: Account, observer: str) -> dict[str, Any]:
         "order": filter_.order,
         "budget": filter_.budget,
         "remaining": account.remaining(observer),
-        "full": spent > filter_.budget,
+        "full": account.is_full(observer),
         "assumptions": assumptions,
         "words": (
             f"Against {SEES[observer]}: all that enters this account has together at most epsilon = "
@@ -75,7 +80,7 @@ def _claim(account: Account, observer: str) -> dict[str, Any]:
 
 def _accountant(account: Account, observer: str) -> str:
     filter_ = account.policy.filters[observer]
-    if account.spent(observer) > filter_.budget:
+    if account.is_full(observer):
         return "PLD of the plans together, which nothing can follow"
     return f"RDP filter of order {filter_.order:g}"
 
@@ -85,14 +90,16 @@ def _assumptions(account: Account, observer: str) -> list[str]:
     of_entries = [text for _, _, part in account.parts for text in part["claims"][observer]["assumptions"]]
     together = any(len(entry["parts"]) > 1 for entry in entries)
     stated = any(entry["same_population"] for entry in entries)
+    of_clients, full = account.policy.unit == "client", account.is_full(observer)
+    same = AccountAssumption.SAME_CLIENTS if of_clients else AccountAssumption.SAME_RECORDS
     texts = [
         AccountAssumption.COMPLETE,
-        *[AccountAssumption.ADAPTIVE] * (len(entries) > 1),
+        *[AccountAssumption.ADAPTIVE] * (not full),
         *[AccountAssumption.TOGETHER] * together,
-        *[AccountAssumption.SAME_PERSONS] * stated,
-        *[AccountAssumption.BROKE_OFF] * bool(entries),
+        *[same] * stated,
+        AccountAssumption.BROKE_OFF,
     ]
-    return [*map(str, texts), *of_runs(of_entries)]
+    return [*map(str, texts), *of_runs(of_entries), *[str(AccountAssumption.LATER)] * (not full)]
 
 
 def _entry(account: Account, number: int, entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,7 +107,9 @@ def _entry(account: Account, number: int, entry: Mapping[str, Any]) -> dict[str,
         {
             **{key: part[key] for key in ("name", "work", "trust", "rounds", "sampling", "digest")},
             "state": "started" if (number, at) in account.started else "entered",
-            "costs": {name: part["claims"][name]["cost"] for name in account.policy.filters},
+            "outcome": account.ended.get((number, at), {}).get("outcome"),
+            "run": account.ended.get((number, at), {}).get("run"),
+            "costs": {name: _known(cost) for name, cost in account.costs[number, at].items()},
         }
         for at, part in enumerate(entry["parts"])
     ]
@@ -113,6 +122,10 @@ def _entry(account: Account, number: int, entry: Mapping[str, Any]) -> dict[str,
     }
 
 
+def _known(cost: float) -> float | None:
+    return None if math.isinf(cost) else cost
+
+
 def would_fit(account: Account, works: Sequence[PlannedWork], same_population: bool) -> dict[str, Any]:
     """Whether plans that enter together would fit, as a document; nothing is entered.
 
@@ -122,16 +135,17 @@ def would_fit(account: Account, works: Sequence[PlannedWork], same_population: b
         same_population: Whether their clients are stated to be those of the account.
 
     Returns:
-        A JSON object: `plans`, `fits`, what each observer's `costs` are in words, the `reason` why they do
-        not fit, and the `largest` plan that does.
+        A JSON object: `plans`, `fits`, whether they are `entered` already, what each observer's `costs` are
+        in words, the `reason` why they do not fit, and the `largest` plan that does.
 
     Raises:
         InputError: the policy does not cover such plans, or they are about other clients.
     """
     account.check_populations([work.population for work in works], same_population)
-    parts = [work.part(account.policy, account.key) for work in works]
+    waiting = len(works) == 1 and account.waiting(works[0]) is not None
+    parts = [] if waiting else [work.part(account.policy, account.key) for work in works]
     account.check_cohorts(parts)
-    reason = account.refusal(parts)
+    reason = None if waiting else account.refusal(parts)
     costs = {}
     for name, filter_ in account.policy.filters.items():
         known = [part["claims"][name]["cost"] for part in parts]
@@ -145,6 +159,7 @@ def would_fit(account: Account, works: Sequence[PlannedWork], same_population: b
         "kind": "account-plan",
         "plans": [work.name for work in works],
         "fits": reason is None,
+        "entered": waiting,
         "reason": reason,
         "costs": costs,
         "largest": None if reason is None else account.largest(works),

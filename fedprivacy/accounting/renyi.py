@@ -43,6 +43,9 @@ def renyi_epsilon_at(order: float, divergence: float, delta: float) -> float:
 def renyi_divergence(event: dp.DpEvent, order: float, adjacency: str) -> float:
     """A bound on the Renyi divergence of a release at one order; infinite where there is none.
 
+    The divergence grows with the order, so a bound at a larger order is one too: sums of integer noise have
+    none at orders between integers.
+
     Releases of pure epsilon-DP that no Renyi accountant knows count as randomised response of their epsilon,
     of which each is a function (Kairouz, Oh and Viswanath 2015).
 
@@ -62,7 +65,7 @@ def renyi_divergence(event: dp.DpEvent, order: float, adjacency: str) -> float:
             # dp_accounting's zero-out means an answer drawn uniformly, which no mechanism here does.
             raise UnsupportedEvent(f"No Renyi accounting for randomised response under {adjacency}.")
         try:
-            total += float(_renyi_curve(((leaf, count),), adjacency)[1][at])
+            total += float(_renyi_curve(((leaf, count),), adjacency)[1][at:].min())
         except UnsupportedEvent:
             total += count * _divergence_otherwise(leaf, order, adjacency)
     return total

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.guarantees.remote_nodes import SIMULATION, Stated
 from fedprivacy.guarantees.statement import guarantees, printed
 from fedprivacy.plan.privacy_plan import Plan
 
@@ -22,7 +23,12 @@ SHARE = 0.1  # of the time of training, that accounting may take
 
 
 def epsilons_after(
-    plan: Plan, rounds: int, *, held: bool = True, least_shares: int | None = None
+    plan: Plan,
+    rounds: int,
+    *,
+    held: bool = True,
+    stated: Stated = SIMULATION,
+    least_shares: int | None = None,
 ) -> dict[str, float | None]:
     """Returns the epsilon of the first rounds against each observer, None where there is none.
 
@@ -30,10 +36,11 @@ def epsilons_after(
         plan: The plan of the run.
         rounds: How many of its rounds.
         held: Whether the clients hold a plan of their own (`Ledger`).
+        stated: The submitter's statements about remote nodes.
         least_shares: The least number of noise shares in a sum of them, where it is known.
     """
     counts = {min(rounds, plan.answers): plan.population} if plan.distrusts_server else None
-    ledger = Ledger(plan, held=held, counts=counts)
+    ledger = Ledger(plan, held=held, stated=stated, counts=counts)
     ledger.rounds, ledger.least_shares = rounds, least_shares
     return {each.observer: each.epsilon for each in guarantees(ledger.to_json())}
 
@@ -44,10 +51,11 @@ class EpsilonSoFar:
     Args:
         plan: The plan of the run.
         whole: Whether the whole plan is charged from the first round on, as with early stopping.
+        remote: Of a run on remote nodes, its submitter's statements; None: a simulation.
     """
 
-    def __init__(self, plan: Plan, *, whole: bool = False) -> None:
-        self._plan, self._whole = plan, whole
+    def __init__(self, plan: Plan, *, whole: bool = False, remote: Stated | None = None) -> None:
+        self._plan, self._whole, self._remote = plan, whole, remote
         self._began, self._accounting = time.perf_counter(), 0.0
         self._to, self._epsilons = 0, dict[str, float | None]()
 
@@ -61,7 +69,8 @@ class EpsilonSoFar:
             if self._accounting > SHARE * (start - self._began):
                 return None
             self._to = self._plan.rounds if self._whole else min(self._plan.rounds, int(GROWTH * rounds) + 1)
-            self._epsilons = epsilons_after(self._plan, self._to)
+            held, stated = self._remote is None, self._remote or SIMULATION
+            self._epsilons = epsilons_after(self._plan, self._to, held=held, stated=stated)
             self._accounting += time.perf_counter() - start
         return self._epsilons
 
@@ -71,17 +80,20 @@ class EpsilonSoFar:
         return f"delta {self._plan.delta:g}, {self._plan.unit}, {self._plan.adjacency}"
 
 
-def with_epsilon(on_round: OnRound | None, plan: Plan, *, whole: bool) -> OnRound | None:
+def with_epsilon(
+    on_round: OnRound | None, plan: Plan, *, whole: bool, remote: Stated | None = None
+) -> OnRound | None:
     """Returns a display of rounds whose events have an `EpsilonSoFar` too, which accounts only if asked.
 
     Args:
         on_round: Called with each round's event; None: nothing is.
         plan: As of `EpsilonSoFar`.
         whole: As of `EpsilonSoFar`.
+        remote: As of `EpsilonSoFar`.
     """
     if on_round is None:
         return None
-    so_far = EpsilonSoFar(plan, whole=whole)
+    so_far = EpsilonSoFar(plan, whole=whole, remote=remote)
     return lambda event: on_round({**event, SO_FAR: so_far})
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from fedprivacy.account.charge import Charge
 from fedprivacy.documents.redaction import measured_on_clients
 from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
@@ -31,11 +32,14 @@ from scenarios.api.results import (
     result_of,
 )
 from scenarios.api.scenario_arguments import Request, Source, out_of, request
+from scenarios.budgets.uncovered_work import refuse_charge
 from scenarios.cli.kind_interface import ComparisonKind, RunKind, RunOptions
 from scenarios.cli.kind_registry import kind_of
+from scenarios.cli.options import charge_of
 from scenarios.engines.launch import check_workers, engine_of
 from scenarios.tracking.track import check_tracking, tracking
 
+Account = str | Path | None  # the file of an account
 RUNS = "runs"
 ENGINES = ("embedded", "ray")  # a federation has nodes with data of their own: see the command
 
@@ -69,6 +73,8 @@ def run(
     limits: bool = False,
     track: str | None = None,
     operator: bool = False,
+    account: Account = None,
+    same_population: bool = False,
     **settings: Any,
 ) -> Run | StatisticsRun | Estimates:
     """Runs a simulation, and writes its record and report, as `fedprivacy run` does.
@@ -85,6 +91,8 @@ def run(
             limits it; they take many times the time of the run.
         track: "tensorboard", "mlflow" or "wandb": a tracker, which gets public values only.
         operator: Whether the tracker gets operator-only values too, under `operator/`.
+        account: The file of an account, which is charged before the first round (`fedprivacy account`).
+        same_population: With an account: you state that the clients are those of its other entries.
         settings: What to change: `trust`, `epsilon`, `delta`, `unit`, `adjacency`, `rounds`, `rate` (Poisson
             sampling), `cohort` (of fixed size), `learning_rate`, `server_learning_rate`, `model` (a name, an
             `nn.Module` or a function that returns one), any key whose name is there once (`clipping_norm`),
@@ -99,9 +107,12 @@ def run(
     >>> result.guarantees["participant"].epsilon <= 2.0001
     True
     """
+    charge = _charge(account, same_population, "run")
     requested = request("run", source, settings, seed=seed, allow_code=allow_code)
     if not limits:
-        return _run(requested, out, engine, workers, progress, track, operator)
+        return _run(requested, out, engine, workers, progress, track, operator, charge)
+    if charge is not None:
+        refuse_charge(requested.scenario, "--limits")
     from scenarios.experiments.limits import check_limits, measure
 
     trained = check_limits(requested.scenario, engine)
@@ -132,6 +143,7 @@ def _run(
     progress: bool,
     track: str | None = None,
     operator: bool = False,
+    charge: Charge | None = None,
 ) -> Any:
     kind = kind_of(requested.scenario)
     assert isinstance(kind, RunKind)  # other kinds belong to another call and were refused
@@ -144,7 +156,7 @@ def _run(
             'engine="embedded"; the numbers do not depend on it.'
         )
     where = engine_of(engine, workers, None, None, None, None, None, False)
-    options = RunOptions(out_of(out), where, False, requested.allow_code, requested.command)
+    options = RunOptions(out_of(out), where, False, requested.allow_code, requested.command, charge)
     kind.check(requested.scenario, options)
     check_tracking(track, operator, resumed=False)
     rounds = requested.scenario.server.rounds if isinstance(requested.scenario, Scenario) else None
@@ -165,6 +177,8 @@ def ask(
     engine: str = "embedded",
     workers: int | None = None,
     progress: bool = True,
+    account: Account = None,
+    same_population: bool = False,
     **settings: Any,
 ) -> StatisticsRun:
     """Releases statistics under differential privacy; arguments as of `run`.
@@ -177,12 +191,13 @@ def ask(
     >>> answers.guarantees["server"].epsilon
     1.0
     """
+    charge = _charge(account, same_population, "run")
     requested = request("run", source, settings, seed=seed)
     if not isinstance(requested.scenario, Statistics):
         raise InputError(
             f"{_named(source)}: has no [queries.NAME], so it releases no statistics. Use fedprivacy.run."
         )
-    return cast("StatisticsRun", _run(requested, out, engine, workers, progress))
+    return cast("StatisticsRun", _run(requested, out, engine, workers, progress, charge=charge))
 
 
 def compare(
@@ -195,6 +210,8 @@ def compare(
     progress: bool = True,
     track: str | None = None,
     operator: bool = False,
+    account: Account = None,
+    same_population: bool = False,
     **settings: Any,
 ) -> Comparison | StatisticsComparison:
     """Compares trust models over epsilons and seeds, as `fedprivacy compare` does.
@@ -208,6 +225,8 @@ def compare(
         progress: As of `run`.
         track: As of `run`.
         operator: As of `run`.
+        account: As of `run`; all cells enter it together.
+        same_population: As of `run`.
         settings: As of `run`, besides `trusts`, `epsilons`, `seeds`, `units` and `mechanisms`.
 
     Raises:
@@ -220,6 +239,7 @@ def compare(
     >>> both.table[["trust", "epsilon"]].values.tolist()
     [['none', nan], ['central', 2.0]]
     """
+    charge = _charge(account, same_population, "compare")
     requested = request("compare", source, settings, seed=None, allow_code=allow_code)
     kind = kind_of(requested.scenario)
     assert isinstance(kind, ComparisonKind)
@@ -243,6 +263,7 @@ def compare(
             allow_code=requested.allow_code,
             command=requested.command,
             on_run=on_run,
+            charge=charge,
         )
         tracked.result(document)
     return cast("Comparison | StatisticsComparison", result_of(document))
@@ -256,6 +277,7 @@ def replay(
     seed: int | None = None,
     workers: int | None = None,
     progress: bool = True,
+    account: Account = None,
     **settings: Any,
 ) -> Replay:
     """Runs membership attacks beside the bounds of the guarantees, as `fedprivacy replay` does.
@@ -267,6 +289,7 @@ def replay(
         seed: As of `run`.
         workers: Processes that attack in parallel; None: one for each core.
         progress: As of `run`.
+        account: Refused with the reason: no event covers what attacks release.
         settings: As of `run`.
 
     Raises:
@@ -289,6 +312,8 @@ def replay(
     if names:
         selected = {name: attack for name, attack in chosen.attacks.items() if name in names}
         chosen = chosen.model_copy(update={"attacks": selected})
+    if account is not None:
+        refuse_charge(chosen, "attacks")
     folder = out_of(out)
     from scenarios.attacks.replay import replay as run_attacks
 
@@ -316,6 +341,7 @@ def audit(
     workers: int | None = None,
     allow_code: bool = False,
     progress: bool = True,
+    account: Account = None,
     **settings: Any,
 ) -> Audit:
     """Tests the claimed epsilon against lower bounds from canary clients, as `fedprivacy audit` does.
@@ -330,6 +356,7 @@ def audit(
         workers: Processes that work in parallel; None: one for each core.
         allow_code: As of `run`.
         progress: As of `run`.
+        account: Refused with the reason: no event covers what an audit releases.
         settings: As of `run`.
 
     Raises:
@@ -348,6 +375,8 @@ def audit(
         raise InputError(f"{_named(source)}: trains no model, so there is no training to audit.")
     check_options(method, canaries, trials, requested.scenario.seed)
     check_privacy(requested.scenario.privacy.trust, requested.scenario.privacy.unit, _named(source))
+    if account is not None:
+        refuse_charge(requested.scenario, "an audit")
     folder = out_of(out)
     from scenarios.experiments.audit import audit as run_audit
 
@@ -374,6 +403,8 @@ def tune(
     workers: int | None = None,
     allow_code: bool = False,
     progress: bool = True,
+    account: Account = None,
+    same_population: bool = False,
     **settings: Any,
 ) -> Tuning:
     """Chooses settings under differential privacy, as `fedprivacy tune` does; arguments as of `run`.
@@ -386,6 +417,7 @@ def tune(
     >>> sorted(choice.choice)
     ['privacy.clipping_norm', 'server.learning_rate']
     """
+    charge = _charge(account, same_population, "tune")
     requested = request("tune", source, settings, seed=seed, allow_code=allow_code)
     if not isinstance(requested.scenario, TuneScenario):
         raise InputError(f"{_named(source)}: has no [tune], so there is nothing to choose from.")
@@ -401,8 +433,13 @@ def tune(
             allow_code=requested.allow_code,
             command=requested.command,
             on_run=on_run,
+            charge=charge,
         )
     return Tuning(document)
+
+
+def _charge(account: Account, same_population: bool, command: str) -> Charge | None:
+    return charge_of(None if account is None else Path(account), same_population, command)
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import secrets
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.account.entry import Ledgers, PlannedWork, PopulationIds
+from fedprivacy.account.entry import Ledgers, PlannedWork
+from fedprivacy.account.populations import PopulationIds
 from fedprivacy.data import npz
-from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger
+from fedprivacy.guarantees.remote_nodes import SIMULATION, Stated
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
-from fedprivacy.scenario import Scenario
+from fedprivacy.population.on_nodes import known
+from fedprivacy.randomness.system import SEEDED
+from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.data import FileData
+from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.model import permit
 from fedprivacy.scenario.statistics import Statistics
@@ -31,17 +39,21 @@ from fedprivacy.statistics.plan import plan_of as statistics_plan_of
 from fedprivacy.statistics.population import People
 from fedprivacy.training.model_spec import model_spec
 from fedprivacy.tuning.ledgers import chosen_ledger
+from scenarios.budgets.uncovered_work import refuse_charge
+
+_ROUNDING = 1e-6  # relative, of a printed setting: more than seven digits cut off
 
 
-def planned(scenario: AnyScenario, *, allow_code: bool = False) -> PlannedWork:
+def planned(scenario: AnyScenario, *, allow_code: bool = False, stated: Stated | None = None) -> PlannedWork:
     """Returns what `fedprivacy run` or `tune` would release of a scenario.
 
     Args:
         scenario: The scenario.
         allow_code: Whether it may run code (`--allow-code`).
+        stated: Of a run on remote nodes, its submitter's statements; None: a simulation.
 
     Raises:
-        InputError: it has no plan, or what it releases is not known in advance.
+        InputError: it has no plan, or no event covers what it releases.
     """
     if isinstance(scenario, Statistics):
         from fedprivacy.statistics.plan import people_of
@@ -49,16 +61,13 @@ def planned(scenario: AnyScenario, *, allow_code: bool = False) -> PlannedWork:
 
         statistics = statistics_plan_of(scenario)
         people = people_of(scenario, statistics)
-        return statistics_work(scenario, statistics, people, statistics_streams(scenario, people).run)
+        key = statistics_streams(scenario, people).run
+        return statistics_work(scenario, statistics, people, key, stated)
     if type(scenario) not in (Scenario, TuneScenario):
-        raise InputError(
-            f"{scenario.name}: what it releases is not known in advance: attacks and studies of private "
-            "estimates use records without noise too. Only trainings, statistics and choices of settings can "
-            "enter an account."
-        )
+        refuse_charge(scenario, "private estimates" if isinstance(scenario, ErmScenario) else "attacks")
     assert isinstance(scenario, Scenario)
     permit(scenario.model, allow_code)
-    clients = population(scenario.data)
+    clients = known(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
 
     def model_of(each: Scenario) -> Any:
         return model_spec(each.model, clients.features, clients.dataset.classes, allow_code=allow_code)
@@ -69,12 +78,13 @@ def planned(scenario: AnyScenario, *, allow_code: bool = False) -> PlannedWork:
         key = run_streams(scenario.plain, clients, model_of(scenario).code).run
         return tuning_work(scenario, plans, clients, key)
     model = model_of(scenario)
-    return training_work(
-        scenario, plan_of(scenario, model), clients, run_streams(scenario, clients, model.code).run
-    )
+    key = run_streams(scenario, clients, model.code).run
+    return training_work(scenario, plan_of(scenario, model), clients, key, stated)
 
 
-def training_work(scenario: Scenario, plan: Plan, people: Population, noise_key: str) -> PlannedWork:
+def training_work(
+    scenario: Scenario, plan: Plan, people: Population, noise_key: str, stated: Stated | None = None
+) -> PlannedWork:
     """Returns what a training releases at most.
 
     Args:
@@ -82,20 +92,19 @@ def training_work(scenario: Scenario, plan: Plan, people: Population, noise_key:
         plan: Its plan.
         people: Its clients.
         noise_key: The run's (`run_streams`).
+        stated: As of `planned`.
     """
     tested, sizes = people.tests_clients(scenario.evaluation.on), people.partition.sizes
-    whole = Ledger(plan, tested=tested, sizes=sizes).in_advance()
+    ledger_of = partial(
+        Ledger, plan, tested=tested, sizes=sizes, held=stated is None, stated=stated or SIMULATION
+    )
+    whole = ledger_of().in_advance()
 
     def first(rounds: int) -> Ledgers:
         counts = {min(rounds, plan.answers): plan.population} if plan.distrusts_server else None
-        ledger = Ledger(plan, tested=tested, sizes=sizes, counts=counts)
+        ledger = ledger_of(counts=counts)
         ledger.rounds = rounds
         return (ledger.to_json(),)
-
-    def settings(rounds: int) -> str:
-        if plan.noise_multiplier is None:
-            return ""
-        return f" (server.rounds = {rounds}, privacy.noise_multiplier = {plan.noise_multiplier:.6g})"
 
     return PlannedWork(
         name=scenario.name,
@@ -103,16 +112,16 @@ def training_work(scenario: Scenario, plan: Plan, people: Population, noise_key:
         ledgers=(whole.to_json(),),
         population=_ids(people, scenario),
         seed=scenario.seed,
-        noise_key=noise_key,
-        draws_cohorts=plan.sampler.name != "all",
+        noise_key=_remote(noise_key, stated),
+        draws_cohorts=plan.sampler.name != "all" and (stated is None or stated.noise == SEEDED),
         size=plan.rounds,
         first=first,
-        settings=settings,
+        settings=lambda rounds: _settings(scenario, [_with_rounds(plan, rounds)]),
     )
 
 
 def statistics_work(
-    scenario: Statistics, plan: StatisticsPlan, people: People, noise_key: str
+    scenario: Statistics, plan: StatisticsPlan, people: People, noise_key: str, stated: Stated | None = None
 ) -> PlannedWork:
     """Returns what a statistics run releases.
 
@@ -121,18 +130,26 @@ def statistics_work(
         plan: Its plan.
         people: Its clients.
         noise_key: The run's (`statistics_streams`).
+        stated: As of `planned`.
     """
-    whole = StatisticsLedger(plan, len(plan.asks), held=True).in_advance()
-    ids = None
-    if isinstance(scenario.data, NpzTable) and scenario.data.owner == "user":
-        ids = _digest(npz.array(scenario.data.path, "user_train"))
+    held = stated is None
+    whole = StatisticsLedger(plan, len(plan.asks), held, stated or SIMULATION).in_advance()
+    population = PopulationIds(people.digest)
+    if isinstance(scenario.data, NpzTable):
+        path, users = scenario.data.path, scenario.data.owner == "user"
+        population = PopulationIds(
+            people.digest,
+            ids=_digest(npz.array(path, "user_train")) if users else None,
+            records=_records(npz.array(path, "y_train")) if "y_train" in npz.headers(path) else None,
+            owners="by-user" if users else "one-per-example",
+        )
     return PlannedWork(
         name=scenario.name,
         work="statistics",
         ledgers=(whole.to_json(),),
-        population=PopulationIds(people.digest, ids),
+        population=population,
         seed=scenario.seed,
-        noise_key=noise_key,
+        noise_key=_remote(noise_key, stated),
         size=len(plan.asks),
         noun="queries",
         first=lambda queries: (replace(whole, charged=queries).to_json(),),
@@ -151,24 +168,78 @@ def tuning_work(scenario: TuneScenario, plans: list[Plan], people: Population, n
         noise_key: The run's (`run_streams`) of the scenario without `[tune]`.
     """
     tested = people.tests_clients("test")
-    known = len(plans) if isinstance(scenario.tune, PublicTune) else 1
+    choice = json.dumps(scenario.tables()["tune"], sort_keys=True)
+    possible = len(plans) if isinstance(scenario.tune, PublicTune) else 1
+    sizes = {plan.rounds for plan in plans}
+
+    def first(rounds: int) -> Ledgers:
+        fewer = [_with_rounds(plan, rounds) for plan in plans]
+        return tuple(chosen_ledger(scenario.tune, fewer, at, tested=tested) for at in range(possible))
+
     return PlannedWork(
         name=scenario.name,
         work="tuning",
-        ledgers=tuple(chosen_ledger(scenario.tune, plans, at, tested=tested) for at in range(known)),
+        ledgers=tuple(chosen_ledger(scenario.tune, plans, at, tested=tested) for at in range(possible)),
         population=_ids(people, scenario),
         seed=scenario.seed,
-        noise_key=noise_key,
+        noise_key=f"{noise_key}/{choice}",
         draws_cohorts=any(plan.sampler.name != "all" for plan in plans),
+        size=max(sizes),
+        noun="rounds of each candidate",
+        first=first if len(sizes) == 1 else None,
+        settings=lambda rounds: _settings(scenario, [_with_rounds(plan, rounds) for plan in plans]),
     )
 
 
+def _with_rounds(plan: Plan, rounds: int) -> Plan:
+    """A plan with fewer rounds of the same noise."""
+    most = plan.max_participations
+    return replace(plan, rounds=rounds, max_participations=None if most is None else min(most, rounds))
+
+
+def _settings(scenario: Scenario, fewer: Sequence[Plan]) -> str:
+    """The options that run plans with fewer rounds of the same noise, rounded towards more of it."""
+    options = [f"server.rounds={fewer[0].rounds}"]
+    if scenario.privacy.max_participations is not None:
+        options.append(f"privacy.max_participations={fewer[0].max_participations}")
+    noise, *others = {plan.noise_multiplier for plan in fewer}
+    if noise is not None and not others:
+        options.append(f"privacy.noise_multiplier={noise * (1 + _ROUNDING):.7g}")
+    elif scenario.privacy.epsilon is not None:
+        epsilon = min(plan.spent().epsilon for plan in fewer)
+        options.append(f"privacy.epsilon={epsilon * (1 - _ROUNDING):.7g}")
+    return ": " + " ".join(f"--set {option}" for option in options)
+
+
 def _ids(people: Population, scenario: Scenario) -> PopulationIds:
-    """The digests of the clients' data, and of their ids where the data name users."""
+    """Identifies the clients of a training: by their data, and by their ids where the data name users."""
+    data = scenario.data
+    if isinstance(data, OnNodes):  # nobody here can compare them: each run's are others until it is stated
+        return PopulationIds(secrets.token_hex(16))
+    by_user = isinstance(data, FileData) and data.partition == "by-user"
     ids = None
-    if isinstance(scenario.data, FileData) and scenario.data.partition == "by-user":
-        ids = _digest(npz.array(scenario.data.file, "user_train")[people.partition.order])
-    return PopulationIds(people.digest, ids)
+    if by_user and isinstance(data, FileData):
+        ids = _digest(npz.array(data.file, "user_train")[people.partition.order])
+    owners = str(data.partition)
+    if owners not in ("by-user", "one-per-example"):
+        dealt = (data.clients, data.alpha, data.records_per_client, data.public_fraction, data.seed)
+        owners = f"{owners}/{dealt}"
+    return PopulationIds(people.digest, ids, _records(people.dataset.y), owners)
+
+
+def _remote(noise_key: str, stated: Stated | None) -> str:
+    """The key of the noise of a run on remote nodes, whose claims have other assumptions."""
+    return noise_key if stated is None else f"{noise_key}/{stated}"
+
+
+def _records(labels: NDArray[Any]) -> str | None:
+    """A digest of the labels of all records in their order; None where there are too few to identify them.
+
+    Scaling and columns, which change records, leave it as it is.
+    """
+    if len(np.unique(labels)) < 2:
+        return None
+    return hashlib.blake2b(labels.astype(np.int64).tobytes(), digest_size=16).hexdigest()
 
 
 def _digest(users: NDArray[Any]) -> str:

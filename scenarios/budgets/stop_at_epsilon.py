@@ -44,7 +44,7 @@ def shortened(scenario: AnyScenario, epsilon: float, *, allow_code: bool = False
         raise InputError(f"{named}: an epsilon is a positive number. Set another one.")
     if not isinstance(scenario, Scenario):
         raise InputError(f"{named}: only a training has rounds to end. Leave it out.")
-    plan = _plan_of(scenario, allow_code)
+    plan = plan_in_advance(scenario, allow_code)
     if plan.mechanism is None or isinstance(plan.mechanism, ClipOnly):
         raise InputError(f"{named}: there is no noise, so no observer has an epsilon. Leave it out.")
     rounds = rounds_within(plan, epsilon)
@@ -59,7 +59,7 @@ def shortened(scenario: AnyScenario, epsilon: float, *, allow_code: bool = False
     cap = plan.max_participations
     expected = replace(plan, rounds=rounds, max_participations=None if cap is None else min(cap, rounds))
     fewer = _of_rounds(scenario, expected, named)
-    chosen = _plan_of(fewer, allow_code)
+    chosen = plan_in_advance(fewer, allow_code)
     if chosen != replace(expected, mechanism=chosen.mechanism) or not _alike(chosen, expected):
         raise InputError(
             f"{named}: with {rounds} rounds the mechanism would be another one ({chosen.noise_words} instead "
@@ -90,8 +90,8 @@ def _alike(plan: Plan, expected: Plan) -> bool:
     return math.isclose(noise, whole, rel_tol=NOISE_TOLERANCE)
 
 
-def _plan_of(scenario: Scenario, allow_code: bool) -> Plan:
-    """The plan; of a model by code with the model, which mechanisms may need."""
+def plan_in_advance(scenario: Scenario, allow_code: bool) -> Plan:
+    """The plan, without records; of a model by code with the model, which mechanisms may need."""
     if not isinstance(scenario.model, Code):
         return plan_of(scenario)
     people = known(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)

@@ -76,6 +76,7 @@ def enter(
     --seed N gives seeds N, N+1, ...
     """
     from fedprivacy.account.entering import enter as enter_plans
+    from fedprivacy.scenario import Code, Scenario
 
     requested, works = _works(scenarios, set_, seed, allow_code)
     enter_plans(file, works, command="account enter", started=False, same_population=same_population)
@@ -83,7 +84,8 @@ def enter(
     for source, scenario, work in zip(scenarios, requested, works, strict=True):
         command = "tune" if work.work == "tuning" else "run"
         words = ["fedprivacy", command, source, *(word for each in set_ or [] for word in ("--set", each))]
-        print(f"  {shlex.join([*words, '--seed', str(scenario.seed), '--account', str(file)])}")
+        allow = ["--allow-code"] * (isinstance(scenario, Scenario) and isinstance(scenario.model, Code))
+        print(f"  {shlex.join([*words, '--seed', str(scenario.seed), '--account', str(file), *allow])}")
 
 
 @app.command()
@@ -144,7 +146,7 @@ def _statement(file: Path) -> dict[str, Any]:
     from fedprivacy.account.statement import statement
 
     account = Account.read(file)
-    account.check_costs()
+    account.check_claim()
     return statement(account)
 
 

@@ -15,6 +15,7 @@ from fedprivacy.io.waiting import waiting
 from scenarios.cli.options import (
     RUN_VALUE,
     RUNS,
+    AccountFile,
     Again,
     AllowCode,
     Engine,
@@ -52,6 +53,7 @@ def replay(
     ] = None,
     out: Out = None,
     resume: Again = None,
+    account: AccountFile = None,
     verbose: Verbose = False,
     json_: Json = False,
     operator: Operator = False,
@@ -61,6 +63,7 @@ def replay(
     Given an earlier replay, it attacks the trained runs again, without training.
     """
     from fedprivacy.records.run_directory import check_out
+    from scenarios.budgets.uncovered_work import refuse_charge
     from scenarios.cli.display import job_progress
     from scenarios.cli.scenario_argument import (
         attack_scenario,
@@ -81,6 +84,9 @@ def replay(
     else:
         assert scenario is not None
         requested, stored = attack_scenario(scenario, set_, attack, first)
+    if account is not None:
+        refuse_charge(requested, "attacks")
+    if resume is None:
         check_out(out or RUNS)
     with waiting("loading PyTorch and Flower"):
         from scenarios.attacks.replay import replay as run_attacks
@@ -138,6 +144,7 @@ def audit(
         int | None, typer.Option(help="Processes that work in parallel; default: one a core.")
     ] = None,
     out: Out = None,
+    account: AccountFile = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 where a claim is refuted.")] = False,
     allow_code: AllowCode = False,
     verbose: Verbose = False,
@@ -153,6 +160,7 @@ def audit(
     from fedprivacy.records.run_directory import check_out
     from fedprivacy.scenario import Scenario
     from fedprivacy.scenario.model import permit
+    from scenarios.budgets.uncovered_work import refuse_charge
     from scenarios.cli.display import job_progress
     from scenarios.cli.kind_registry import scenario_for
     from scenarios.cli.scenario_argument import reproducing_command, seed_of
@@ -169,6 +177,8 @@ def audit(
         )
     check_options(method, canaries, trials, requested.seed)
     check_privacy(requested.privacy.trust, requested.privacy.unit, scenario)
+    if account is not None:
+        refuse_charge(requested, "an audit")
     check_out(out or RUNS)
     permit(requested.model, allow_code)
     with waiting("loading PyTorch and Flower"):

@@ -10,7 +10,7 @@ from rich.table import Table
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.console import Terminal
 
-_CUT = "The last line is torn: its work never began, it does not count, and the next entry cuts it."
+_CUT = "The last line is torn: no work that it charges began. It does not count, and the next line cuts it."
 
 
 def show_account(document: Mapping[str, Any]) -> None:
@@ -42,7 +42,7 @@ def show_account(document: Mapping[str, Any]) -> None:
 
 def _entries(document: Mapping[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for column in ("entry", "plan", "trust", "size", "state", "cost at the order"):
+    for column in ("entry", "plan", "trust", "size", "state", "run", "cost at the order"):
         table.add_column(column, overflow="fold")
     for entry in document["entries"]:
         for plan in entry["plans"]:
@@ -51,8 +51,9 @@ def _entries(document: Mapping[str, Any]) -> Table:
                 for name, cost in plan["costs"].items()
             ]
             size = f"{plan['rounds']:,} {'queries' if plan['work'] == 'statistics' else 'rounds'}"
+            state, run = plan["outcome"] or plan["state"], plan["run"] or ""
             table.add_row(
-                str(entry["entry"]), plan["name"], plan["trust"], size, plan["state"], ", ".join(costs)
+                str(entry["entry"]), plan["name"], plan["trust"], size, state, run, ", ".join(costs)
             )
     return table
 
@@ -61,7 +62,9 @@ def show_plan(document: Mapping[str, Any]) -> None:
     """Prints whether plans would fit, and the largest that does."""
     console = Terminal()
     names = " and ".join(document["plans"])
-    if document["fits"]:
+    if document["entered"]:
+        console.print(f"{names}: has entered already, and running it costs nothing more.")
+    elif document["fits"]:
         console.print(f"{names}: fits. Nothing was entered.")
         for observer, cost in document["costs"].items():
             console.print(f"- {observer}: {cost}")

@@ -19,6 +19,7 @@ from fedprivacy.scenario.model import permit
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.tune import TuneScenario
 from scenarios.authoring.catalogue import find
+from scenarios.budgets.uncovered_work import refuse_charge
 from scenarios.cli.changed_texts import with_changes_noted
 from scenarios.cli.kind_interface import ComparisonKind, Document, Kind, OnEvent, OnRun, RunKind, RunOptions
 from scenarios.engines.launch import REMOTE, only_embedded
@@ -170,10 +171,7 @@ class StatisticsKind(RunKind, ComparisonKind):
     ) -> Document:
         """Compares trust models over epsilons, clients and mechanisms."""
         if charge is not None:
-            raise InputError(
-                "--account: a comparison of statistics states errors, for which it uses true values, and no "
-                "event covers them. Enter a run instead."
-            )
+            refuse_charge(scenario, "a comparison of statistics")
         from scenarios.experiments.statistics_comparison import compare
 
         return compare(scenario, out, workers=workers, resume=resume, command=command, on_run=on_run)
@@ -190,10 +188,7 @@ class EstimatesKind(RunKind):
         if options.pinned:
             raise InputError("--pinned: nodes cannot pin a study of private estimates. Leave it out.")
         if options.charge is not None:
-            raise InputError(
-                "--account: a study of private estimates compares them with estimates without noise, which "
-                "no event covers. Leave it out."
-            )
+            refuse_charge(scenario, "private estimates")
 
     def progress(self, scenario: ErmScenario) -> AbstractContextManager[OnEvent]:
         """Shows cells."""

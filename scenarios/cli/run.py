@@ -103,7 +103,9 @@ def run(
     SCENARIO is a scenario file, or the name of a ready one (`fedprivacy scenarios`).
     """
     from fedprivacy.errors import InputError
+    from fedprivacy.records.receipt import FILE as RECEIPT
     from fedprivacy.records.run_directory import check_out
+    from scenarios.budgets.uncovered_work import refuse_charge
     from scenarios.cli.kind_interface import RunKind, RunOptions
     from scenarios.cli.kind_registry import kind_of, scenario_for
     from scenarios.cli.limits import check_limits, measured
@@ -132,12 +134,6 @@ def run(
             "nodes keep their own state. Start a new run."
         )
     charge = charge_of(account, same_population, "run")
-    if charge is not None and (remote or limits):
-        raise InputError(
-            "--account: does not cover --engine superlink, whose nodes count by themselves. Leave it out."
-            if remote
-            else "--account: does not cover --limits, which trains without noise too. Leave one of them out."
-        )
     options = RunOptions(out or RUNS, where, pinned, allow_code, reproducing_command(chosen), charge)
     # The scenario is checked before torch is imported and before anything is written.
     if resume is not None:
@@ -145,6 +141,9 @@ def run(
     else:
         assert scenario is not None
         requested = scenario_for("run", scenario, set_, chosen)
+    charged = charge is not None or (resume is not None and (resume / RECEIPT).exists())
+    if charged and limits:
+        refuse_charge(requested, "--limits")
     kind = kind_of(requested)
     assert isinstance(kind, RunKind)  # other kinds belong to another command and were refused
     if resume is not None:
@@ -155,14 +154,20 @@ def run(
         print_result(document, json_, partial(show_result, verbose=verbose), operator)
         return
     kind.check(requested, options)
-    if stop_at_epsilon is not None:
-        requested = _shortened(requested, stop_at_epsilon, allow_code, set_ or [])
-    if limits:
-        check_limits(requested, where.name)
     if remote:
         from scenarios.federation.state import target_of
 
         target = target_of(*places, pinned, roster)
+    if stop_at_epsilon is not None:
+        planned = requested
+        requested = _shortened(requested, stop_at_epsilon, allow_code, set_ or [])
+        if remote and target.pinned and requested is not planned:
+            raise InputError(
+                f"--stop-at-epsilon {stop_at_epsilon:g}: the nodes pin the plan of all rounds, and refuse "
+                "one with fewer. Pin the shorter plan on every node, and leave the option out."
+            )
+    if limits:
+        check_limits(requested, where.name)
     check_out(options.out)
     with (
         side_process.started(beside.MODULES),
@@ -180,6 +185,7 @@ def run(
                 allow_code=allow_code,
                 command=options.command,
                 on_event=on_event,
+                charge=charge,
             )
         else:
             document = kind.run(requested, options, on_event)

@@ -10,23 +10,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.account.charge import Charge
 from fedprivacy.errors import FedPrivacyError, InputError, RunError
+from fedprivacy.guarantees.remote_nodes import Stated
+from fedprivacy.guarantees.so_far import with_epsilon
 from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.log_transfer import Result, new_token
 from fedprivacy.io.waiting import waiting
 from fedprivacy.records.ownership import begin_run
+from fedprivacy.records.receipt import ChargedRun
 from fedprivacy.records.run_record import broken_off, heard_of
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.secure_sum.roster import text_of
 from fedprivacy.verification.verify import checked_document
+from scenarios.budgets.planned_work import planned
+from scenarios.budgets.stop_at_epsilon import plan_in_advance
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.run_follower import Following
 from scenarios.federation.control import Control
 from scenarios.federation.folder import needs_masks
 from scenarios.federation.state import SEEDED_WARNING, Target
 from scenarios.jobs.interrupts import deferred, undisturbed
+from server.app import statement_of
 
 OnEvent = Callable[[dict[str, Any]], None]
 
@@ -39,6 +46,7 @@ def run(
     allow_code: bool = False,
     command: str = "",
     on_event: OnEvent | None = None,
+    charge: Charge | None = None,
 ) -> dict[str, Any]:
     """Runs a scenario on a federation, and writes its record to a new directory under `out`.
 
@@ -49,12 +57,14 @@ def run(
         allow_code: Whether the scenario may run code (`--allow-code`).
         command: The command that was given, for the record.
         on_event: Called with each round's or query's event.
+        charge: The account that is charged before the run is submitted.
 
     Returns:
         The document that is also in run.json.
 
     Raises:
-        InputError: if a file that the scenario names is not there, or keys of nodes that sum under masks.
+        InputError: if a file that the scenario names is not there, or keys of nodes that sum under masks, or
+            the plan may not enter the account.
         RunError: if the run fails there, or its record does not arrive complete.
         KeyboardInterrupt: if the user interrupts it; the run is stopped there as well.
     """
@@ -64,8 +74,13 @@ def run(
     if target.noise == "seeded":
         print(SEEDED_WARNING, file=sys.stderr)
     roster = "" if target.roster is None else text_of(target.roster)
-    writer = _RecordWriter(scenario, out, command, target)
-    with tempfile.TemporaryDirectory(prefix="fedprivacy-") as name:
+    stated = statement_of(scenario, target.noise, target.pinned)
+    on_event = _with_epsilon(on_event, scenario, allow_code, stated)
+    with (
+        ChargedRun(charge, lambda: [planned(scenario, allow_code=allow_code, stated=stated)]) as charged,
+        tempfile.TemporaryDirectory(prefix="fedprivacy-") as name,
+    ):
+        writer = _RecordWriter(scenario, out, command, target, charged)
         folder = Path(name)
         control, token = Control(target.link, folder / "flower"), new_token()
         config = write_run_config(
@@ -99,7 +114,17 @@ def run(
                     _stop(control, following.run, quietly=True)
                     writer.write_partial(following, "failed", str(error))
             raise
-    return writer.write_complete(result)
+        return writer.write_complete(result)
+
+
+def _with_epsilon(
+    on_event: OnEvent | None, scenario: AnyScenario, allow_code: bool, stated: Stated
+) -> OnEvent | None:
+    """Adds the epsilon so far to the events of a training with a guarantee."""
+    if not isinstance(scenario, Scenario) or scenario.privacy.trust == "none":
+        return on_event
+    whole = scenario.server.patience is not None
+    return with_epsilon(on_event, plan_in_advance(scenario, allow_code), whole=whole, remote=stated)
 
 
 def check_masks(scenario: AnyScenario, target: Target) -> None:
@@ -131,10 +156,14 @@ class _RecordWriter:
         out: Where run directories go.
         command: The command that was given.
         target: Where it ran.
+        charged: Its charge.
     """
 
-    def __init__(self, scenario: AnyScenario, out: Path, command: str, target: Target) -> None:
+    def __init__(
+        self, scenario: AnyScenario, out: Path, command: str, target: Target, charged: ChargedRun
+    ) -> None:
         self.scenario, self.out, self.command, self.target = scenario, out, command, target
+        self.charged = charged
 
     def write_complete(self, result: Result) -> dict[str, Any]:
         """Writes a record that arrived, verifies its guarantees, and returns its document.
@@ -193,6 +222,7 @@ class _RecordWriter:
                 else:
                     document |= {"status": status, "error": error}
             with begin_run(self.out, self.scenario.label, text) as directory:
+                self.charged.begin(directory)
                 document |= {
                     "path": str(directory.path),
                     "command": self.command,

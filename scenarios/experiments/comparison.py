@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.account.charge import Charge, charged
+from fedprivacy.account.charge import Charge
 from fedprivacy.account.entry import PlannedWork
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Performance
@@ -24,7 +24,7 @@ from fedprivacy.plan.from_scenario import candidates_of, plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
-from fedprivacy.records.receipt import check_charged, write_receipt
+from fedprivacy.records.receipt import ChargedRun
 from fedprivacy.records.run_directory import RunDirectory, read_document
 from fedprivacy.records.run_record import broken_off, scenario_digest
 from fedprivacy.report import write as write_report
@@ -39,6 +39,7 @@ from fedprivacy.verification import cells as records
 from fedprivacy.verification import run as run_record
 from fedprivacy.verification.cells import closing, places, results
 from scenarios.budgets.planned_work import training_work
+from scenarios.experiments.comparison_account import largest_comparison
 from scenarios.jobs.cell_store import CellTask
 from scenarios.jobs.outcome import JobOutcome
 from scenarios.jobs.stored_job import StoredJob, Work, open_job
@@ -144,14 +145,11 @@ def compare(
     def works() -> list[PlannedWork]:
         return [_planned(run, cell.plan, model.code) for cell in cells for run in cell.scenarios.values()]
 
-    if resume is not None:
-        check_charged(charge, resume, works)
     with (
-        charged(None if resume else charge, works) as receipt,
-        open_job(
-            work, out, resume=resume, command=command, prepare=lambda new: write_receipt(new, receipt)
-        ) as job,
+        ChargedRun(charge, works, resume, largest_comparison(scenario.compare, cells)) as charged,
+        open_job(work, out, resume=resume, command=command, prepare=charged.begin) as job,
     ):
+        charged.hold(job.directory)
         if job.finished is not None:
             return job.finished
         return _work(job, scenario, cells, people, workers, allow_code, on_run)

@@ -10,10 +10,10 @@ from flwr.serverapp import Grid, ServerApp
 
 from clients.app import make_app
 from clients.statistics import StatisticsClients
-from fedprivacy.account.charge import Charge, charged
+from fedprivacy.account.charge import Charge
 from fedprivacy.account.entry import PlannedWork
 from fedprivacy.records.ownership import begin_run
-from fedprivacy.records.receipt import write_receipt
+from fedprivacy.records.receipt import ChargedRun
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.statistics import Statistics
@@ -55,10 +55,10 @@ def ask(
         return [statistics_work(scenario, clients.plan, clients.people, clients.streams.run)]
 
     with (
-        charged(charge, works) as receipt,
+        ChargedRun(charge, works) as charged,
         begin_run(out, scenario.label, scenario.to_toml()) as directory,
     ):
-        write_receipt(directory, receipt)
+        charged.begin(directory)
         try:
             release(scenario, clients, directory, command=command, on_query=on_query)
         finally:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fedprivacy.account.charge import Charge, charged
+from fedprivacy.account.charge import Charge
 from fedprivacy.account.entry import PlannedWork
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.documents.tune import Choice, TuneCandidate, TuneDocument
@@ -22,7 +22,7 @@ from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
 from fedprivacy.randomness.streams import Streams
-from fedprivacy.records.receipt import check_charged, write_receipt
+from fedprivacy.records.receipt import ChargedRun
 from fedprivacy.records.run_directory import Checkpoint
 from fedprivacy.records.run_record import scenario_digest
 from fedprivacy.report import write as write_report
@@ -106,14 +106,11 @@ def tune(
     def works() -> list[PlannedWork]:
         return [tuning_work(scenario, plans, people, run_streams(scenario.plain, people, model.code).run)]
 
-    if resume is not None:
-        check_charged(charge, resume, works)
     with (
-        charged(None if resume else charge, works) as receipt,
-        open_job(
-            work, out, resume=resume, command=command, prepare=lambda new: write_receipt(new, receipt)
-        ) as job,
+        ChargedRun(charge, works, resume) as charged,
+        open_job(work, out, resume=resume, command=command, prepare=charged.begin) as job,
     ):
+        charged.hold(job.directory)
         if job.finished is not None:
             return job.finished
         return _work(job, scenario, plans, people, streams, workers, allow_code, on_run)

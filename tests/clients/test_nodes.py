@@ -18,6 +18,11 @@ from benchmarks.faulty import TRIGGER
 from clients.app import _app, app, faults_of
 from clients.error_filter import KINDS
 from clients.node import clients_of_node
+from clients.owner import Owner
+from fedprivacy.account.account import Account
+from fedprivacy.account.entering import create
+from fedprivacy.account.policy import Policy
+from fedprivacy.errors import Refusal
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.mechanisms.privunit import PrivUnitG
 from fedprivacy.messages.protocol import TrainReply, TrainRequest, parts_of
@@ -451,3 +456,56 @@ def test_an_error_of_a_library_leaves_its_kind_alone(owners, plan: Plan, capsys,
     refused(reply, "failed")
     assert "No space left" in capsys.readouterr().err
     assert "No space left" not in reply.error.reason
+
+
+# ------------------------------------------------------------------ the owner's account
+
+
+def create_account(path: Path, plan: Plan, epsilon: float, *observers: str) -> Path:
+    create(path, Policy.of_options(epsilon, 1e-3, plan.unit, plan.adjacency, observers or ["server"]))
+    return path
+
+
+def test_a_plan_enters_its_owners_account_once_before_anything_is_trained(
+    owners, plan: Plan, tmp_path: Path, capsys
+) -> None:
+    path = create_account(tmp_path / "own.account", plan, 40.0, "server", "participant")
+    config = owners.config(account=str(path))
+    assert not hosts_of(grid(config)).has_error()
+    account = Account.read(path)
+    (entry,) = account.entries.values()
+    assert entry["parts"][0]["rounds"] == plan.rounds
+    assert "charged for the whole plan of on-nodes" in capsys.readouterr().err
+    spent = account.spent("server")
+    assert spent == account.policy.filters["server"].cost([plan.event()], plan.adjacency)
+    for number in range(2):  # in another run too: the whole plan is charged
+        assert len(answered(grid(config), request(plan, round=number)).clients) == 1
+    assert Account.read(path).spent("server") == spent
+    (owners.folder / "node-0" / "other").mkdir()
+    answered(grid({**config, "home": str(owners.folder / "node-0" / "other")}), request(plan))
+    assert Account.read(path).spent("server") == pytest.approx(2 * spent)
+
+
+def test_a_plan_that_an_owners_account_does_not_admit_trains_nothing(
+    owners, plan: Plan, tmp_path: Path, capsys
+) -> None:
+    small = create_account(tmp_path / "small.account", plan, 0.1)
+    before, nodes = small.read_bytes(), grid(owners.config(account=str(small)))
+    refused(hosts_of(nodes), "account")
+    refused(sent(nodes, request(plan)), "account")
+    assert "it would exceed epsilon = 0.1" in capsys.readouterr().err
+    assert small.read_bytes() == before
+    assert not owners.account().exists()
+    central = ("privacy={trust='central', clipping_norm=1.0, noise_multiplier=2.0, delta=1e-3}",)
+    own = {"account": str(create_account(tmp_path / "large.account", plan, 40.0))}
+    refused(hosts_of(grid(owners.config(0, *central, **own))), "account")
+    log = capsys.readouterr().err
+    assert "no guarantee against the server" in log or "adjacency" in log
+    for name in ("missing", "home"):
+        refused(hosts_of(grid(owners.config(account=str(tmp_path / name)))), "account")
+    assert len(answered(grid(owners.config()), request(plan)).clients) == 1
+    refused(sent(grid(owners.config(**own)), request(plan, round=1)), "account")
+    assert "was begun without an account" in capsys.readouterr().err
+    unpinned = {"partition-id": 0, "num-partitions": 3, **own}
+    with pytest.raises(Refusal, match="account without a scenario of its own"):
+        Owner.of(unpinned)

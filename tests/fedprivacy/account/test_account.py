@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,15 @@ from dp_accounting import dp_event as dp
 from fedprivacy.account import account_file
 from fedprivacy.account.account import Account
 from fedprivacy.account.assumptions import AccountAssumption
-from fedprivacy.account.entering import check_receipt, create, enter
-from fedprivacy.account.entry import PlannedWork, PopulationIds
+from fedprivacy.account.entering import check_receipt, create, enter, note_end
+from fedprivacy.account.entry import PlannedWork
 from fedprivacy.account.policy import Policy
+from fedprivacy.account.populations import PopulationIds
 from fedprivacy.account.statement import statement, would_fit
 from fedprivacy.accounting.epsilon import epsilon, noise_multiplier
 from fedprivacy.accounting.events import to_json
+from fedprivacy.accounting.integer_sums import SkellamDpEvent
+from fedprivacy.accounting.renyi import ORDERS, renyi_divergence
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
 
@@ -94,6 +98,18 @@ def test_the_largest_plan_that_fits_is_that(path: Path) -> None:
         put(path, work(1.0, 1000))
 
 
+def test_of_several_plans_those_that_fit_together_are_named(path: Path) -> None:
+    plans = [work(12.0, 10, name="a"), work(1.0, name="b"), work(11.0, 10, name="c"), work(0.9, name="d")]
+    with pytest.raises(InputError, match=r"in their order, these fit together: 1 \(a\), 3 \(c\)\."):
+        put(path, *plans)
+    put(path, plans[0], plans[2])
+    with pytest.raises(InputError, match="Not one of them fits by itself"):
+        put(path, plans[1], plans[3])
+    server = replace(work(12.0, name="none"), ledgers=(ledger(None),))
+    with pytest.raises(InputError, match=r"no guarantee against .* these fit together: 2 \(e\)\."):
+        put(path, server, work(50.0, name="e"))
+
+
 def test_plans_that_enter_together_cost_what_one_run_of_all_of_them_costs(path: Path) -> None:
     sampled = dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(2.0))
     parts = [
@@ -120,6 +136,7 @@ def test_a_first_entry_may_take_all_of_the_policy_and_nothing_follows(path: Path
     claim = statement(account)["claims"][0]
     assert claim["full"]
     assert str(AccountAssumption.TOGETHER) in claim["assumptions"]
+    assert not {str(AccountAssumption.ADAPTIVE), str(AccountAssumption.LATER)} & set(claim["assumptions"])
 
 
 def test_what_follows_another_entry_is_not_accounted_by_composition(path: Path) -> None:
@@ -144,6 +161,14 @@ def test_the_claim_is_the_policys_with_every_assumption(path: Path) -> None:
         assert not any("sees this run alone" in text for text in claim["assumptions"])
 
 
+def test_the_claim_of_an_open_account_lists_what_later_entries_rest_on(path: Path) -> None:
+    for entries in range(2):
+        claim = statement(Account.read(path))["claims"][0]
+        assert {str(AccountAssumption.ADAPTIVE), str(AccountAssumption.BROKE_OFF)} < set(claim["assumptions"])
+        assert claim["assumptions"][-1] == str(AccountAssumption.LATER)
+        put(path, work(9.0 + entries))
+
+
 def test_a_plan_that_the_policy_does_not_cover_is_refused(path: Path, tmp_path: Path) -> None:
     event = dp.GaussianDpEvent(9.0)
     for term, value in (("unit", "example"), ("adjacency", "replace-one")):
@@ -161,20 +186,53 @@ def test_a_plan_that_the_policy_does_not_cover_is_refused(path: Path, tmp_path: 
 
 
 def test_another_population_is_refused_unless_it_is_stated_to_be_the_same(path: Path) -> None:
-    with pytest.raises(InputError, match="the plans are about different data"):
+    with pytest.raises(InputError, match="another of these plans are about other data"):
         put(path, work(9.0), work(9.0, population=PopulationIds("third")))
     put(path, work(9.0, name="first"))
     put(path, work(9.0, name="same ids", population=PopulationIds("newer data", "ids")))
     put(path, work(9.0, name="same data", population=PopulationIds("data")))
-    with pytest.raises(InputError, match="the clients have other ids"):
+    with pytest.raises(
+        InputError, match="earlier entries are about other data, and the clients have other ids"
+    ):
         put(path, work(9.0, population=PopulationIds("other", "other ids")))
     with pytest.raises(InputError, match="the clients have no ids to compare"):
         put(path, work(9.0, population=PopulationIds("other")))
     put(path, work(9.0, population=PopulationIds("other")), same_population=True)
     put(path, work(9.0, name="known now", population=PopulationIds("other")))
-    assert str(AccountAssumption.SAME_PERSONS) in statement(Account.read(path))["claims"][0]["assumptions"]
-    with pytest.raises(InputError, match="the first entry was about other data"):
+    assert str(AccountAssumption.SAME_CLIENTS) in statement(Account.read(path))["claims"][0]["assumptions"]
+    with pytest.raises(InputError, match="another of these plans are about other data"):
         put(path, work(9.0), work(9.0, population=PopulationIds("third")))
+
+
+def test_the_same_records_of_other_owners_are_refused_whatever_is_stated(path: Path) -> None:
+    each = PopulationIds("each", None, "labels", "one-per-example")
+    dealt = PopulationIds("dealt", None, "labels", "iid/10")
+    scaled = PopulationIds("scaled", None, "labels", "one-per-example")
+    with pytest.raises(InputError, match="the same records have other owners than in another of these plans"):
+        put(path, work(9.0, population=each), work(9.0, population=dealt), same_population=True)
+    put(path, work(9.0, population=each))
+    for stated in (False, True):
+        with pytest.raises(InputError, match="the same records have other owners than in earlier entries"):
+            put(path, work(9.0, population=dealt), same_population=stated)
+    put(path, work(9.0, population=scaled), same_population=True)
+
+
+def test_equal_ids_make_clients_equal_and_not_records(path: Path, tmp_path: Path) -> None:
+    of_records = tmp_path / "records.account"
+    create(of_records, Policy.of_options(2.0, 1e-5, "example", "add-remove"))
+    plan = replace(work(9.0), ledgers=(ledger(dp.GaussianDpEvent(9.0), unit="example"),))
+    other = replace(plan, population=PopulationIds("each record eight times", "ids"))
+    put(of_records, plan)
+    with pytest.raises(InputError, match=r"which ids of clients do not identify. .* each example of one is"):
+        put(of_records, other)
+    put(of_records, other, same_population=True)
+    shown = statement(Account.read(of_records))["claims"][0]["assumptions"]
+    assert str(AccountAssumption.SAME_RECORDS) in shown
+    put(path, work(9.0))
+    put(path, work(9.0, population=other.population))
+    assert (
+        str(AccountAssumption.SAME_CLIENTS) not in statement(Account.read(path))["claims"][0]["assumptions"]
+    )
 
 
 def secret(noise: float, seed: int, **fields: Any) -> PlannedWork:
@@ -229,6 +287,45 @@ def test_a_receipt_of_another_account_plan_or_lost_line_is_refused(path: Path, t
     path.write_bytes(old)
     with pytest.raises(InputError, match="lines were lost at the end"):
         check_receipt(path, receipt, [plan])
+
+
+def test_the_end_of_a_run_is_noted_and_changes_no_charge(path: Path) -> None:
+    both = work(9.0, name="first"), work(8.0, name="second")
+    put(path, *both, started=False)
+    receipt, before = put(path, both[1]), spent(path)
+    note_end(path, receipt, "interrupted", "a run")
+    note_end(path, receipt, "finished", "a run")
+    lines = len(account_file.read(path).bodies)
+    note_end(path, receipt, "finished", "a run")
+    assert len(account_file.read(path).bodies) == lines
+    assert spent(path) == before
+    account = Account.read(path)
+    assert {key: end["outcome"] for key, end in account.ended.items()} == {(1, 1): "finished"}
+    plans = statement(account)["entries"][0]["plans"]
+    assert [(plan["outcome"], plan["run"]) for plan in plans] == [(None, None), ("finished", "a run")]
+    check_receipt(path, receipt, [both[1]])
+    together = put(path, work(9.5, name="third"), work(8.5, name="fourth"))
+    note_end(path, together, "finished", "a comparison")
+    assert [end["run"] for end in Account.read(path).ended.values()] == ["a run", *["a comparison"] * 2]
+    with pytest.raises(InputError, match="lines were lost"):
+        note_end(path, replace(receipt, part=2), "finished", "")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"kind": "start", "time": "", "entry": 1, "part": 1},
+        {"kind": "start", "time": "", "entry": 2, "part": 0},
+        {"kind": "end", "time": "", "entry": 1, "parts": [0, 1], "outcome": "finished", "run": ""},
+        {"kind": "end", "time": "", "entry": 1, "parts": [0], "outcome": "lost", "run": ""},
+    ],
+)
+def test_a_line_about_no_charged_plan_is_damage(path: Path, body: dict[str, Any]) -> None:
+    put(path, work(9.0))
+    with account_file.opened(path) as file:
+        file.append(body)
+    with pytest.raises(InputError, match=":3"):
+        Account.read(path)
 
 
 def test_what_no_accountant_knows_may_only_come_first_or_not_at_all(path: Path) -> None:
@@ -297,11 +394,78 @@ def test_of_plans_that_enter_at_once_only_those_that_fit_together_enter(path: Pa
     assert account.spent("outsider") <= account.policy.filters["outsider"].budget
 
 
-def test_a_cost_that_does_not_follow_from_its_events_is_refused(path: Path) -> None:
-    put(path, work(9.0))
-    account = Account.read(path)
-    account.check_costs()
-    (part,) = [part for _, _, part in account.parts]
-    part["claims"]["outsider"]["cost"] /= 2
-    with pytest.raises(InputError, match="states a cost of"):
-        account.check_costs()
+def restate(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Writes an account again whose last plan states something else, as another version would have."""
+    head, *bodies = account_file.read(path).bodies
+    change(bodies[-1]["parts"][-1])
+    path.unlink()
+    account_file.create(path, {key: head[key] for key in head if key not in ("previous", "digest")})
+    for body in bodies:
+        with account_file.opened(path) as file:
+            file.append({key: body[key] for key in body if key not in ("previous", "digest")})
+
+
+def test_events_that_cost_more_by_this_version_are_charged_as_such(path: Path) -> None:
+    put(path, work(30.0, 30))
+    before = spent(path)
+
+    def cheaper(part: dict[str, Any]) -> None:
+        part["claims"]["outsider"]["cost"] /= 2
+
+    restate(path, cheaper)
+    assert spent(path) == before
+    Account.read(path).check_claim()
+    put(path, work(40.0, 30, name="second"))
+
+    def dearer(part: dict[str, Any]) -> None:
+        for claim in part["claims"].values():
+            claim |= {"events": [to_json(dp.GaussianDpEvent(0.7))], "cost": 0.01}
+
+    restate(path, dearer)
+    with pytest.raises(InputError, match=r"its entries cost more than the policy admits .* does not hold"):
+        Account.read(path).check_claim()
+    with pytest.raises(InputError, match="by the accounting of this version its entries cost more"):
+        put(path, work(1e4, name="tiny"))
+
+
+def test_a_plan_is_recognised_whatever_its_cost_is_rounded_to(path: Path) -> None:
+    plan = work(30.0, 10)
+    put(path, plan, started=False)
+
+    def rounded(part: dict[str, Any]) -> None:
+        for claim in part["claims"].values():
+            claim["cost"] *= 1 + 1e-15
+            claim["assumptions"] = ["as an earlier version words it"]
+            claim["events"][0]["event"]["noise_multiplier"] *= 1 + 1e-15
+
+    restate(path, rounded)
+    before = spent(path)
+    shown = would_fit(Account.read(path), [plan], False)
+    assert shown["fits"]
+    assert shown["entered"]
+    receipt = put(path, plan)
+    assert spent(path) == before
+    check_receipt(path, receipt, [plan])
+    put(path, replace(work(29.9, 10), noise_key=plan.noise_key))
+    assert spent(path) > before
+
+
+def test_the_dearest_group_of_clients_counts(path: Path) -> None:
+    grouped = ledger(dp.GaussianDpEvent(9.0))
+    grouped["groups"] = [{"claims": ledger(dp.GaussianDpEvent(noise))["claims"]} for noise in (12.0, 4.0)]
+    put(path, replace(work(9.0), ledgers=(grouped,)))
+    assert spent(path) == Account.read(path).policy.filters["outsider"].cost(
+        [dp.GaussianDpEvent(4.0)], "add-remove"
+    )
+
+
+def test_integer_noise_has_a_cost_at_an_order_between_integers(tmp_path: Path) -> None:
+    path, sums = tmp_path / "sums.account", SkellamDpEvent(1e8, 10**6, 100)
+    create(path, Policy.of_options(4.0, 1e-5, "client", "replace-one"))
+    order = Account.read(path).policy.filters["outsider"].order
+    assert order % 1
+    put(path, replace(work(9.0), ledgers=(ledger(dp.GaussianDpEvent(90.0), adjacency="replace-one"),)))
+    before = spent(path)
+    put(path, replace(work(9.0, name="sum"), ledgers=(ledger(sums, adjacency="replace-one"),)))
+    above = min(each for each in ORDERS if each > order and not each % 1)
+    assert spent(path) - before == pytest.approx(renyi_divergence(sums, above, "replace-one"))

@@ -17,6 +17,9 @@ from torch import nn
 from warm import warm
 
 import fedprivacy as fp
+from fedprivacy.account.account import Account
+from fedprivacy.account.entering import create
+from fedprivacy.account.policy import Policy
 from fedprivacy.records.run_directory import read_document
 from fedprivacy.scenario import Scenario
 from tests.scenarios.engines.hashes import final_hash
@@ -336,3 +339,36 @@ def test_a_comparison_of_people(tmp_path: Path, arrays: tuple) -> None:
     ]
     assert both.document["cells"][0]["seeds"] == [3, 4]
     assert [line.get_label() for line in both.figure().axes[0].lines]
+
+
+def test_calls_charge_an_account_with_the_errors_of_the_commands(tmp_path: Path) -> None:
+    path, out = tmp_path / "clients.account", tmp_path / "out"
+    create(path, Policy.of_options(4.0, 1e-5, "client", "replace-one"))
+    options = {"out": out, "account": str(path), **QUIET}
+    fp.run("digits", rounds=2, **options)
+    account = Account.read(path)
+    (entry,) = account.entries.values()
+    assert (entry["command"], entry["parts"][0]["rounds"]) == ("run", 2)
+    assert [end["outcome"] for end in account.ended.values()] == ["finished"]
+    two = {"trusts": ["central"], "seeds": [3, 4], "rounds": 1, "set": {"compare.baselines": False}}
+    fp.compare("digits", epsilons=[0.3], **two, **options)
+    *_, entry = Account.read(path).entries.values()
+    assert (entry["command"], len(entry["parts"])) == ("compare", 2)
+    before, files = path.read_bytes(), sorted(out.iterdir())
+    refused: list[tuple[str, Callable[..., object]]] = [
+        ("The largest plan that fits: the first", partial(fp.run, "digits", epsilon=6, seed=9)),
+        ("same seed as digits", partial(fp.run, "digits", rounds=1)),
+        ("The largest part of it that fits", partial(fp.compare, "digits", epsilons=[2.5], seed=6, **two)),
+        ("--limits of it cannot reveal any", partial(fp.run, "digits", limits=True)),
+        ("an audit of it cannot reveal any", partial(fp.audit, "digits")),
+        ("attacks of it cannot reveal any", partial(fp.replay, "white-box")),
+        ("its adjacency is add-remove", partial(fp.tune, "tuned", rounds=2)),
+        ("are about other data", partial(fp.ask, "star-wars-survey", trust="central")),
+    ]
+    for message, call in refused:
+        with pytest.raises(fp.InputError, match=message):
+            call(**options)
+    with pytest.raises(fp.InputError, match="No such file"):
+        fp.run("digits", out=out, account=tmp_path / "missing", **QUIET)
+    assert path.read_bytes() == before
+    assert sorted(out.iterdir()) == files

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -14,7 +16,8 @@ from fedprivacy.account.account import Account
 from fedprivacy.account.charge import Charge
 from fedprivacy.account.entering import create
 from fedprivacy.account.policy import Policy
-from fedprivacy.errors import InputError
+from fedprivacy.errors import HeldError, InputError
+from fedprivacy.io.lock import alone
 from scenarios import runner
 from scenarios.cli.main import app
 
@@ -63,8 +66,13 @@ def test_a_run_is_charged_and_one_too_many_refused_before_anything_is_written(
     assert receipt["entry"] == Account.read(path).lines.digests[1]
     message = refusal(*run, "--seed", "2", "--set", "privacy.epsilon=3.9", "--set", "server.rounds=50")
     assert "Nothing was entered. The largest plan that fits: the first " in message
-    assert "privacy.noise_multiplier = " in message
     assert len(list(out.iterdir())) == 1
+    options = shlex.split(message.partition(" rounds: ")[2].removesuffix("."))
+    assert options[2].startswith("--set")
+    fewer = ("account", "plan", path, "digits", "--seed", "2", *options)
+    assert "digits: fits." in done(*fewer)
+    one_more = options[1].replace(rounds := options[1].split("=")[1], str(int(rounds) + 1))
+    assert "does not fit" in done(*fewer, "--set", one_more)
     shown = done("account", "show", path)
     assert "at most epsilon = 4 at delta = 1e-05" in " ".join(shown.split())
     document = json.loads(done("account", "show", path, "--json"))
@@ -88,6 +96,10 @@ def test_plans_enter_together_and_are_run_later(path: Path, tmp_path: Path) -> N
     assert "same seed" in refusal("account", "plan", path, "digits", "--seed", "7")
 
 
+def ended(path: Path) -> list[tuple[str, str]]:
+    return [(end["outcome"], end["run"]) for end in Account.read(path).ended.values()]
+
+
 class Stopped(Exception):
     """Raised within a run."""
 
@@ -103,11 +115,31 @@ def test_what_broke_off_stays_charged_and_is_resumed_without_another_charge(
     with pytest.raises(kind):
         runner.run(make_scenario(CENTRAL), tmp_path / "out", on_round=stop, report=False, charge=charge)
     (directory,) = (tmp_path / "out").iterdir()
-    before = charge.path.read_bytes()
-    assert len(Account.read(charge.path).entries) == 1
+    before = Account.read(charge.path)
+    assert ended(charge.path) == [("interrupted", directory.name)]
+    with alone(directory), pytest.raises(HeldError):  # it is at work, and has not ended
+        runner.resume(directory, report=False, charge=charge)
     document = runner.resume(directory, report=False, charge=charge)
     assert document["status"] == "finished"
-    assert charge.path.read_bytes() == before
+    after = Account.read(charge.path)
+    assert after.entries == before.entries
+    assert ended(charge.path) == [("finished", directory.name)]
+    runner.resume(directory, report=False, charge=charge)
+    assert Account.read(charge.path).lines == after.lines
+
+
+def test_an_account_that_cannot_note_the_end_of_a_run_keeps_its_charge(
+    make_scenario, charge: Charge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def break_it(event: dict) -> None:
+        charge.path.write_bytes(charge.path.read_bytes().replace(b'"entry"', b'"Entry"', 1))
+
+    document = runner.run(
+        make_scenario(CENTRAL), tmp_path / "out", on_round=break_it, report=False, charge=charge
+    )
+    assert document["status"] == "finished"
+    assert "the line was changed" in (printed := capsys.readouterr().err)
+    assert "The account does not note that the run has finished." in printed
 
 
 def test_a_run_that_began_without_an_account_does_not_enter_later(
@@ -129,10 +161,39 @@ def test_the_cells_of_a_comparison_enter_together(path: Path, tmp_path: Path) ->
     done(*compare, *few, "--set", "compare.seeds=[1, 2]", "--set", "compare.baselines=false")
     (entry,) = Account.read(path).entries.values()
     assert [part["rounds"] for part in entry["parts"]] == [2, 2]
-    two = (*few[2:], "--set", "compare.epsilons=[0.1, 0.2]", "--set", "compare.seeds=[3]")
-    assert "same seed" in refusal(*compare, *two, "--set", "compare.baselines=false")
+    (directory,) = (tmp_path / "out").iterdir()
+    assert ended(path) == [("finished", directory.name)] * 2
+    shown = done("account", "show", path).split()
+    assert shown.count("finished") == 2
+    assert "finished" not in done("account", "show", path, "--json")
+    assert "finished" not in done("account", "export", path, "--csv")
     none = ("compare", "digits", *FEW, "--set", "compare.trusts=['none']", "--account", path, *few)
-    assert "no guarantee against the participant" in refusal(*none)
+    message = refusal(*none, "--set", "compare.baselines=false")
+    assert "no guarantee against the participant" in message
+    assert "Not one of its runs fits by itself." in message
+
+
+def test_a_refused_comparison_names_the_options_that_fit(path: Path, tmp_path: Path) -> None:
+    out = ("--account", path, "--out", tmp_path / "out")
+    trusts = ("--set", "compare.trusts=['none', 'central']", "--set", "compare.seeds=[1, 2, 3, 4]")
+    compare = ("compare", "digits", *FEW, "--workers", "1", *out, *trusts)
+    message = refusal(*compare, "--set", "compare.epsilons=[0.2, 0.9]")
+    assert "no guarantee against the participant" in message  # trust "none", and clipping alone
+    assert message.endswith(
+        "The largest part of it that fits has 4 of 16 runs: --set 'compare.trusts=[\"central\"]' --set "
+        "'compare.epsilons=[0.2]' --set compare.baselines=false"
+    )
+    done("run", "digits", *FEW, "--seed", "9", "--set", "privacy.epsilon=3", *out)
+    dear = ("--set", "compare.epsilons=[1.0, 1.2]")
+    message = refusal(*compare, *dear)
+    options = shlex.split(message.partition(" runs: ")[2])
+    (seeds,) = [word for word in options if word.startswith("compare.seeds=")]
+    assert seeds in ("compare.seeds=[1, 2]", "compare.seeds=[1, 2, 3]")
+    more = seeds.replace("]", ", 4]")
+    assert "it would exceed" in refusal(*compare, *dear, *options, "--set", more)
+    done(*compare, *dear, *options)
+    *_, entry = Account.read(path).entries.values()
+    assert len(entry["parts"]) == seeds.count(",") + 1
 
 
 def test_statistics_enter(tmp_path: Path) -> None:
@@ -142,6 +203,7 @@ def test_statistics_enter(tmp_path: Path) -> None:
     done("run", "star-wars-survey", *small)
     (entry,) = Account.read(path).entries.values()
     assert entry["parts"][0]["work"] == "statistics"
+    assert ended(path) == [("finished", next(out.iterdir()).name)]
 
 
 def test_a_choice_of_settings_enters(path: Path, tmp_path: Path) -> None:
@@ -150,23 +212,63 @@ def test_a_choice_of_settings_enters(path: Path, tmp_path: Path) -> None:
     outsider = tmp_path / "outsider.account"
     new = ("account", "new", outsider, "--epsilon", "20", "--delta", "1e-4", "--adjacency", "add-remove")
     done(*new, "--observer", "outsider")
+    small = tmp_path / "small.account"
+    done(
+        *(small if word == outsider else "5" if word == "20" else word for word in new),
+        "--observer",
+        "outsider",
+    )
+    message = refusal(*tune, small, "--set", "server.rounds=40", "--set", "privacy.epsilon=3")
+    assert "of its 40 rounds of each candidate: --set server.rounds=" in message
+    options = shlex.split(message.partition(" candidate: ")[2].removesuffix("."))
+    assert "tuned: fits." in done("account", "plan", small, "tuned", *options)
     done(*tune, outsider)
     (entry,) = Account.read(outsider).entries.values()
     assert entry["parts"][0]["work"] == "tuning"
     (directory,) = (tmp_path / "out").iterdir()
     before = outsider.read_bytes()
+    assert ended(outsider) == [("finished", directory.name)]
     done("tune", "--resume", directory, "--account", outsider)
     assert outsider.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "work"),
+    [
+        (("run", "digits", "--limits"), "--limits"),
+        (("run", "private-erm"), "private estimates"),
+        (("compare", "star-wars-survey"), "a comparison of statistics"),
+        (("audit", "digits"), "an audit"),
+        (("replay", "white-box"), "attacks"),
+    ],
+)
+def test_work_on_simulated_data_that_no_event_covers_is_not_charged(
+    path: Path, tmp_path: Path, words: tuple[str, ...], work: str
+) -> None:
+    before = path.read_bytes()
+    options = ("--account", path, "--out", tmp_path / "out")
+    assert f"has no records of clients, so {work} of it cannot reveal any" in refusal(*words, *options)
+    assert path.read_bytes() == before
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_audit_of_records_of_clients_is_no_release_that_an_event_covers(
+    path: Path, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(1)
+    arrays = {f"x_{part}": rng.normal(size=(40, 64)).astype(np.float32) for part in ("train", "test")}
+    arrays |= {f"y_{part}": rng.integers(0, 10, 40) for part in ("train", "test")}
+    np.savez(tmp_path / "mine.npz", **arrays)
+    own = f"data={{name='npz', path='{tmp_path / 'mine.npz'}', partition='iid', clients=10}}"
+    message = refusal("audit", "digits", "--set", own, "--account", path)
+    assert "subtracts a training without noise on the same records" in message
+    assert "the claim of the account does not hold against anybody who sees it" in message
 
 
 def test_wrong_options_are_refused(path: Path, tmp_path: Path) -> None:
     run = ("run", "digits", "--account")
     assert "No such file" in refusal(*run, tmp_path / "missing")
-    assert "--limits" in refusal(*run, path, "--limits")
-    assert "superlink" in refusal(*run, path, "--engine", "superlink", "--superlink", "localhost:1")
     assert "Give --account" in refusal("run", "digits", "--same-population")
-    assert "private estimates" in refusal("run", "private-erm", "--account", path)
-    assert "uses true values" in refusal("compare", "star-wars-survey", "--account", path)
     assert "there already" in refusal("account", "new", path, "--epsilon", "1", "--delta", "1e-5")
     new = ("account", "new", tmp_path / "other", "--epsilon", "1", "--delta", "1e-5")
     for option, value in (

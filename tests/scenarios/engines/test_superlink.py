@@ -9,6 +9,7 @@ import subprocess
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,17 @@ from warm import COLD, ENVIRONMENT, flower_environment, warm
 
 import server.record_upload
 from clients.app import app as client_app
+from fedprivacy.account.account import Account
+from fedprivacy.account.charge import Charge
+from fedprivacy.account.entering import create
+from fedprivacy.account.policy import Policy
+from fedprivacy.account.statement import statement
 from fedprivacy.errors import InputError, RunError
-from fedprivacy.io.log_transfer import Result, new_token
+from fedprivacy.guarantees.so_far import message
+from fedprivacy.io.log_transfer import Arrivals, Result, new_token
+from fedprivacy.records.receipt import ChargedRun
+from scenarios.budgets.planned_work import planned
+from scenarios.engines import superlink
 from scenarios.engines.bundle import make_app, with_absolute_paths, write_run_config
 from scenarios.engines.embedded import EmbeddedGrid
 from scenarios.engines.run_follower import Following
@@ -30,6 +40,7 @@ from scenarios.federation.keys import make_certificates
 from scenarios.federation.state import Target
 from scenarios.runner import run
 from server.app import app as server_app
+from server.app import statement_of
 from tests.scenarios.engines.hashes import SCENARIO, final_hash
 
 ROOT = Path(__file__).parents[3]
@@ -47,6 +58,73 @@ def fedprivacy(
     )  # fmt: skip
     assert "Traceback" not in done.stderr + done.stdout
     return done
+
+
+class FakeRun:
+    """Stands in for Flower's commands and the log of a run: one round, then the SuperLink is gone."""
+
+    def __init__(self, *arguments: object) -> None:
+        self.run, self.arrivals = 7, Arrivals(new_token())
+        self.on_event = arguments[-1]
+
+    def submit(self, app: Path, config: Path) -> int:
+        return 7
+
+    def status(self, run: int) -> tuple[str, str]:
+        return "finished:failed", ""
+
+    def follow(self) -> Result:
+        assert callable(self.on_event)
+        self.on_event({"round": 0})
+        raise RunError("the SuperLink is gone")
+
+
+@pytest.mark.parametrize(("trust", "pinned"), [("central", False), ("local", False), ("local", True)])
+def test_a_run_is_charged_before_it_is_submitted_and_shows_the_epsilon_so_far(
+    tmp_path: Path, make_scenario, monkeypatch: pytest.MonkeyPatch, trust: str, pinned: bool
+) -> None:
+    submitted: list[FakeRun] = []
+    monkeypatch.setattr(superlink, "Control", FakeRun)
+    monkeypatch.setattr(
+        superlink, "Following", lambda *words: submitted.append(FakeRun(*words)) or submitted[-1]
+    )
+    path, events = tmp_path / "clients.account", list[dict]()
+    create(path, Policy.of_options(4.0, 1e-5, "client", "replace-one"))
+    charge, target = Charge(path, "run"), replace(TARGET, pinned=pinned)
+    privacy = f"privacy={{trust='{trust}', clipping_norm=1.0, epsilon=1.0, delta=1e-5}}"
+    scenario = make_scenario(privacy)
+    with pytest.raises(RunError, match="the SuperLink is gone"):
+        superlink.run(scenario, tmp_path / "out", target, on_event=events.append, charge=charge)
+    account = Account.read(path)
+    (entry,) = account.entries.values()
+    assert entry["parts"][0]["cohorts"] is None  # the server draws them from its operating system
+    assert [end["outcome"] for end in account.ended.values()] == ["interrupted"]
+    shown = "; ".join(statement(account)["claims"][0]["assumptions"])
+    assert "entropy" in shown
+    assert "simulation-grade" not in shown
+    line = message(events[0])
+    assert "participant, outsider: epsilon at most" in line or "server, participant, outsider" in line
+    assert ("server: no guarantee" in line) == (trust == "central")
+    dear = make_scenario(privacy.replace("epsilon=1.0", "epsilon=3.9"))
+    with pytest.raises(InputError, match=r"Nothing was entered\. The largest plan that fits"):
+        superlink.run(dear, tmp_path / "out", target, charge=charge)
+    assert len(submitted) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_records_on_nodes_cannot_be_compared_so_the_submitter_states_that_they_are_the_same(
+    tmp_path: Path, make_scenario
+) -> None:
+    data = "data={name='on-nodes', features=4, classes=2, clients=20}"
+    scenario = make_scenario(data, "privacy={trust='central', clipping_norm=1.0, epsilon=1.0, delta=1e-5}")
+    path = tmp_path / "clients.account"
+    create(path, Policy.of_options(4.0, 1e-5, "client", "replace-one"))
+    stated = statement_of(scenario, "system", pinned=True)
+    Charge(path, "run").enter([planned(scenario, stated=stated)])
+    with pytest.raises(InputError, match="are about other data"):
+        Charge(path, "run").enter([planned(scenario, stated=stated)])
+    Charge(path, "run", same_population=True).enter([planned(scenario, stated=stated)])
+    assert len(Account.read(path).entries) == 2
 
 
 # ------------------------------------------------------------------ before it leaves
@@ -212,7 +290,11 @@ def far(tmp_path: Path, make_scenario) -> tuple[_RecordWriter, Result, Path]:
     names = ["scenario.toml", "run.json", "events.jsonl", "checkpoint/round-000002.safetensors"]
     events = [json.loads(line) for line in (path / "events.jsonl").read_text().splitlines()]
     result = Result("/far", {name: (path / name).read_bytes() for name in names}, events, "finished")
-    return _RecordWriter(asked, tmp_path / "runs", "fedprivacy run x", TARGET), result, tmp_path / "runs"
+    return (
+        _RecordWriter(asked, tmp_path / "runs", "fedprivacy run x", TARGET, ChargedRun(None, list)),
+        result,
+        tmp_path / "runs",
+    )
 
 
 def test_a_record_that_came_home_is_a_run_directory_like_any(far, tmp_path: Path) -> None:
@@ -289,7 +371,7 @@ def test_of_a_run_that_broke_off_all_that_was_planned_is_charged(
     server_app(grid, Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config=config))
     whole = json.loads(next((tmp_path / "far").glob("*/run.json")).read_text())
     following = Following(Control(TARGET.link, tmp_path / "flower"), 7, token, None)
-    writer = _RecordWriter(asked, tmp_path / "runs", "", TARGET)
+    writer = _RecordWriter(asked, tmp_path / "runs", "", TARGET, ChargedRun(None, list))
     following.arrivals.feed(log[0])
     writer.write_partial(following, "interrupted", "by the user")
     assert "Nothing of the record of run 7 arrived" in capsys.readouterr().err
