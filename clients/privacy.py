@@ -62,14 +62,15 @@ def privatise(
     # Floating-point addition rounds, so the computed sum can move by more than C for one client. Clipping a
     # little below C leaves room for that (proof: `bounds_of_a_sum`). Randomised messages need no room, since
     # adding them up is post-processing.
+    weights = plan.weights_of(clients)
     if randomiser is None and plan.encoder is None:
-        bound, error = bounds_of_a_sum(bound, plan.most_in_a_sum)
+        bound, error = bounds_of_a_sum(bound, plan.most_in_a_sum, plan.least_weight)
     adaptive = plan.adaptive
     # The bits compare with C before clipping: after it every norm would be at most C.
     bits = None if adaptive is None else adaptive.bits(updates.norms().numpy(), adaptive.clipping_norm)
     # Some trainers compute the clipped sum without forming single updates (`Updates.clipped_total`).
     if observe == "sum" and randomiser is None and plan.encoder is None:
-        total, broken = updates.clipped_total(bound, error)
+        total, broken = weighted_total(updates, weights, bound, error)
         released = total.numpy() if bits is None else np.append(total.numpy(), bits.sum())
         return released, broken.numpy()
     bounded, broken = clip(updates.stack(), bound)
@@ -77,14 +78,18 @@ def privatise(
     # for. After the noise it would be free post-processing.
     if plan.encoder is not None:
         bounded = plan.encoder.encode(bounded)
+    # A weight before clipping would leave the sensitivity at C, and a client's part as large as any.
+    if weights is not None:
+        bounded = bounded * torch.from_numpy(weights)[:, None]
     if randomiser is not None:
         most = max(1, _AT_ONCE // max(1, bounded.shape[1]))
 
         def randomise(rows: torch.Tensor, ids: Ids) -> None:
             # One stream for each client and round. The same noise on two messages of a client would let the
             # server subtract them and read the difference of the updates.
-            streams_of_clients = streams.noises("local", ids.tolist(), round=round)
-            rows[:] = torch.from_numpy(randomiser.randomise_all(rows.numpy(), streams_of_clients))
+            for here, mechanism in plan.randomisers(ids):
+                streams_of_clients = streams.noises("local", ids[here].tolist(), round=round)
+                rows[here] = torch.from_numpy(mechanism.randomise_all(rows[here].numpy(), streams_of_clients))
 
         pieces = bounded.split(most), np.split(clients, range(most, len(clients), most))
         if threads == 1:
@@ -96,6 +101,30 @@ def privatise(
         bounded = torch.column_stack([bounded, torch.from_numpy(bits)])
     added = bounded if observe == "each" else sum_of_rows(bounded)
     return added.numpy(), broken.numpy()
+
+
+def weighted_total(
+    updates: Updates, weights: NDArray[np.float64] | None, bound: float | None, error: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The sum of clipped updates, each times the weight of its client's group.
+
+    Args:
+        updates: Raw updates.
+        weights: The weight of each client, shape (clients,); None: all are 1.
+        bound: As of `Updates.clipped_total`.
+        error: As of `Updates.clipped_total`.
+
+    Returns:
+        As `Updates.clipped_total` has it.
+    """
+    if weights is None:
+        return updates.clipped_total(bound, error)
+    broken, totals = torch.zeros(len(weights), dtype=torch.bool), []
+    for weight in np.unique(weights).tolist():
+        alike = np.flatnonzero(weights == weight)
+        total, broken[alike] = updates.only(alike).clipped_total(bound, error)
+        totals.append(total * weight)
+    return torch.stack(totals).sum(dim=0), broken
 
 
 def shared_sum(
@@ -156,4 +185,8 @@ def sum_noise(
     if not isinstance(plan.randomiser, Gaussian) or plan.noise_draw != "sum" or not len(clients):
         return 0.0
     stream = streams.noise("local-sum", round=round, member=int(clients[0]))
-    return plan.randomiser.draw(parameters, stream, shares=len(clients))
+    if plan.groups is None:
+        return plan.randomiser.draw(parameters, stream, shares=len(clients))
+    multipliers = plan.groups.values("noise_multiplier", plan.randomiser.noise_multiplier, plan.population)
+    together = math.sqrt(float(np.square(multipliers[clients]).sum()))  # independent draws: variances add up
+    return plan.randomiser.with_noise(together).draw(parameters, stream)

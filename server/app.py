@@ -293,16 +293,17 @@ def _rule(server: Server) -> RobustRule | None:
 
 def _clips_to(server: Server, plan: Plan) -> float | None:
     """The norm of the server's own clipping: below C by the rounding of the sum, as nodes clip."""
-    return bounds_of_a_sum(plan.clipping_norm, plan.most_in_a_sum)[0] if server.clips else None
+    bound, _ = bounds_of_a_sum(plan.clipping_norm, plan.most_in_a_sum, plan.least_weight)
+    return bound if server.clips else None
 
 
 def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> float:
-    """The denominator that turns a round's sum into a mean update: the mean size of a cohort.
+    """The denominator that turns a round's sum into a mean update: the mean size (or weight) of a cohort.
 
     If clients answer with sums of gradients, it is the mean number of records in their batches, and the
     mean gradient moves the model by the clients' learning rate.
     """
-    cohort = plan.sampler.expected_cohort(plan.population)
+    cohort = plan.expected_weight
     if plan.trust != "central" or plan.batches is None:
         return cohort
     sizes, counts = np.unique(agreed, return_counts=True)

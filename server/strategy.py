@@ -153,6 +153,7 @@ class Federation:
             counted=plan.adaptive is not None,
             rule=self.rule,
             clips_to=self.clips_to,
+            weights=plan.weights_of(np.arange(plan.population)),
             fault_of=self.dealing.fault,
         )
 

@@ -25,11 +25,25 @@ class PoissonSampling:
     rate: float
     name: ClassVar[str] = "poisson"
 
-    def draw(self, population: int, stream: np.random.Generator) -> Ids:
-        """The ids of a round's cohort, sorted, shape (cohort,); it may be empty."""
+    def draw(
+        self, population: int, stream: np.random.Generator, rates: NDArray[np.float64] | None = None
+    ) -> Ids:
+        """The ids of a round's cohort, sorted, shape (cohort,); it may be empty.
+
+        Args:
+            population: The number of clients.
+            stream: The random stream of this round's draw.
+            rates: The rate of each client, shape (population,), where groups have their own; they change no
+                client's coin.
+        """
+        each = np.full(1, self.rate) if rates is None else rates
         # Empty cohorts too: drawing again until somebody is in would be another distribution.
         blocks = [
-            start + np.flatnonzero(stream.random(min(_BLOCK, population - start)) < self.rate)
+            start
+            + np.flatnonzero(
+                stream.random(min(_BLOCK, population - start))
+                < (each if rates is None else each[start : start + _BLOCK])
+            )
             for start in range(0, population, _BLOCK)
         ]
         return np.concatenate(blocks) if blocks else np.arange(0)

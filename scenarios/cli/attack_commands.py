@@ -168,7 +168,7 @@ def audit(
             "Choose a scenario that trains a model."
         )
     check_options(method, canaries, trials, requested.seed)
-    check_privacy(requested.privacy.trust, requested.privacy.unit, scenario)
+    check_privacy(requested.privacy, scenario)
     check_out(out or RUNS)
     permit(requested.model, allow_code)
     with waiting("loading PyTorch and Flower"):
