@@ -63,14 +63,16 @@ def privatise(
     # little below C leaves room for that (proof: `bounds_of_a_sum`). Randomised messages need no room, since
     # adding them up is post-processing.
     weights = plan.weights_of(clients)
+    if weights is not None:
+        return _weighted(updates, weights, plan, observe)
     if randomiser is None and plan.encoder is None:
-        bound, error = bounds_of_a_sum(bound, plan.most_in_a_sum, plan.least_weight)
+        bound, error = bounds_of_a_sum(bound, plan.most_in_a_sum)
     adaptive = plan.adaptive
     # The bits compare with C before clipping: after it every norm would be at most C.
     bits = None if adaptive is None else adaptive.bits(updates.norms().numpy(), adaptive.clipping_norm)
     # Some trainers compute the clipped sum without forming single updates (`Updates.clipped_total`).
     if observe == "sum" and randomiser is None and plan.encoder is None:
-        total, broken = weighted_total(updates, weights, bound, error)
+        total, broken = updates.clipped_total(bound, error)
         released = total.numpy() if bits is None else np.append(total.numpy(), bits.sum())
         return released, broken.numpy()
     bounded, broken = clip(updates.stack(), bound)
@@ -78,9 +80,6 @@ def privatise(
     # for. After the noise it would be free post-processing.
     if plan.encoder is not None:
         bounded = plan.encoder.encode(bounded)
-    # A weight before clipping would leave the sensitivity at C, and a client's part as large as any.
-    if weights is not None:
-        bounded = bounded * torch.from_numpy(weights)[:, None]
     if randomiser is not None:
         most = max(1, _AT_ONCE // max(1, bounded.shape[1]))
 
@@ -103,28 +102,34 @@ def privatise(
     return added.numpy(), broken.numpy()
 
 
-def weighted_total(
-    updates: Updates, weights: NDArray[np.float64] | None, bound: float | None, error: float
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The sum of clipped updates, each times the weight of its client's group.
+def _weighted(
+    updates: Updates, weights: NDArray[np.float64], plan: Plan, observe: str
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The clipped updates, or their sum, each times the weight of its client's group.
 
     Args:
         updates: Raw updates.
-        weights: The weight of each client, shape (clients,); None: all are 1.
-        bound: As of `Updates.clipped_total`.
-        error: As of `Updates.clipped_total`.
+        weights: The weight of each client, shape (clients,).
+        plan: The clients' own plan, under central trust.
+        observe: As of `privatise`.
 
     Returns:
-        As `Updates.clipped_total` has it.
+        As `privatise` has it.
     """
-    if weights is None:
-        return updates.clipped_total(bound, error)
-    broken, totals = torch.zeros(len(weights), dtype=torch.bool), []
+    broken, rows = torch.zeros(len(weights), dtype=torch.bool), []
+    order = np.argsort(weights, kind="stable")
     for weight in np.unique(weights).tolist():
         alike = np.flatnonzero(weights == weight)
-        total, broken[alike] = updates.only(alike).clipped_total(bound, error)
-        totals.append(total * weight)
-    return torch.stack(totals).sum(dim=0), broken
+        bound, error = bounds_of_a_sum(plan.clipping_norm, plan.most_in_a_sum, weight)
+        # A weight before clipping would leave the sensitivity at C, and a client's part as large as any.
+        if observe == "each":
+            part, broken[alike] = clip(updates.only(alike).stack(), bound)
+        else:
+            part, broken[alike] = updates.only(alike).clipped_total(bound, error)
+        rows.append(part * weight)
+    if observe == "each":
+        return torch.cat(rows)[np.argsort(order)].numpy(), broken.numpy()
+    return torch.stack(rows).sum(dim=0).numpy(), broken.numpy()
 
 
 def shared_sum(

@@ -93,7 +93,7 @@ def aggregate(
     dropout: bool = True,
     counted: bool = False,
     rule: RobustRule | None = None,
-    clips_to: float | None = None,
+    clips_to: NDArray[np.float64] | None = None,
     weights: NDArray[np.float64] | None = None,
     fault_of: Callable[[int], tuple[str, str] | None] = lambda host: None,
 ) -> RoundTotal:
@@ -110,9 +110,9 @@ def aggregate(
         dropout: Whether clients may drop out.
         counted: Whether the last number counts clients (`server.reply_validation.accepted`).
         rule: Estimates the mean update from single ones in place of their sum; None: they are added up.
-        clips_to: The norm to which the server clips each single update; None: it does not clip.
-        weights: The factor of each client's clipped update, shape (population,), which shortens both bounds;
-            None: all are 1.
+        clips_to: The norm to which the server clips the update of each client, shape (population,); None: it
+            does not clip.
+        weights: The factor of each client's clipped update, shape (population,); None: all are 1.
         fault_of: The kind of fault and the reason of a logical host that has no node (`server.hosts`).
     """
     # Floating-point addition is not associative: adding in order of arrival would make a run depend on the
@@ -227,7 +227,7 @@ def _add(
     message: Message,
     parameters: int,
     observe: str,
-    bounds: tuple[float | None, float | None, NDArray[np.float64] | None],
+    bounds: tuple[float | None, NDArray[np.float64] | None, NDArray[np.float64] | None],
     dropout: bool,
     counted: bool,
 ) -> None:
@@ -252,9 +252,8 @@ def _add(
     if clips_to is not None:
         # A node's clipping is its own affair: what bounds a malicious client is done here. It is charged to
         # nobody else, since other clients of its message count in full.
-        # A node has weighted what it sends, so that the server's bound is the group's own sensitivity.
-        bound = clips_to if weights is None else clips_to * torch.from_numpy(weights[reply.clients])
-        rows, broken = clip(torch.from_numpy(reply.updates), bound)
+        bounds_of_rows = torch.from_numpy(clips_to[reply.clients])
+        rows, broken = clip(torch.from_numpy(reply.updates), bounds_of_rows)
         reply = replace(reply, updates=rows.numpy())
         total.faults += Faults({"not_finite": int(broken.sum())})
     if isinstance(updates, SingleUpdates):

@@ -291,10 +291,19 @@ def _rule(server: Server) -> RobustRule | None:
     return None if server.aggregation == "mean" else RobustRule(server.aggregation, server.byzantine or 0)
 
 
-def _clips_to(server: Server, plan: Plan) -> float | None:
-    """The norm of the server's own clipping: below C by the rounding of the sum, as nodes clip."""
-    bound, _ = bounds_of_a_sum(plan.clipping_norm, plan.most_in_a_sum, plan.least_weight)
-    return bound if server.clips else None
+def _clips_to(server: Server, plan: Plan) -> NDArray[np.float64] | None:
+    """The norms of the server's own clipping: below w C by the rounding of the sum, as nodes clip."""
+    if not server.clips:
+        return None
+    everybody = np.arange(plan.population)
+    weights = plan.weights_of(everybody)
+    bounds = np.ones(plan.population)
+    for weight in np.unique(bounds if weights is None else weights).tolist():
+        bound, _ = bounds_of_a_sum(plan.clipping_norm, plan.most_in_a_sum, weight)
+        assert bound is not None  # a rule of scenarios
+        # A node has weighted what it sends, so the bound is the sensitivity of the client's group.
+        bounds[everybody if weights is None else weights == weight] = bound * weight
+    return bounds
 
 
 def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> float:

@@ -14,7 +14,7 @@ _MOST = 2**31
 
 
 def bounds_of_a_sum(
-    clipping_norm: float | None, clients: int, least_weight: float = 1.0
+    clipping_norm: float | None, clients: int, weight: float = 1.0
 ) -> tuple[float | None, float]:
     """Bounds what a client adds to a float64 sum, so that rounding stays within its sensitivity.
 
@@ -37,14 +37,14 @@ def bounds_of_a_sum(
     |F - F'| <= C (1 - s) + 2 B. With s = n (2 p + 2^14 u + 10 (n u)^2) both are within 2 C and C, since
     2 B <= s C. It is below 2^-6 for up to 2^31 clients, which no scenario exceeds.
 
-    Clients with a weight w <= 1 have updates of norm w C (1 - s) and the sensitivity w C. B holds for them,
-    since a weighted part is no longer and is rounded once more, for which 2^14 u leaves room; so s is that
-    above divided by the least weight.
+    A client with a weight w <= 1 adds w times its clipped update and has the sensitivity w C. B holds for
+    all, since a weighted part is no longer and is rounded once more, for which 2^14 u leaves room. So the s
+    of this client is that above divided by w, whatever weights others have.
 
     Args:
         clipping_norm: C, or None without clipping and without a guarantee.
         clients: n, the most that a sum may hold by the plan.
-        least_weight: The least factor that multiplies a clipped update.
+        weight: The factor of this client's clipped update, in (0, 1].
 
     Returns:
         The norm C (1 - s) that updates are clipped to, and the error p C that the part of one may have.
@@ -57,10 +57,10 @@ def bounds_of_a_sum(
     if clients > _MOST:
         raise ValueError(f"the rounding of a sum of {clients} clients is bounded for up to {_MOST}")
     part = min(_PART, _PARTS / max(1, clients))
-    slack = clients * (2.0 * part + _LEVELS * ROUNDING + 10.0 * (clients * ROUNDING) ** 2) / least_weight
+    slack = clients * (2.0 * part + _LEVELS * ROUNDING + 10.0 * (clients * ROUNDING) ** 2) / weight
     if slack >= 0.5:
         raise ValueError(
-            f"rounding in a sum of {clients} clients is no smaller than a part of weight {least_weight:g}"
+            f"rounding in a sum of {clients} clients is no smaller than a part of weight {weight:g}"
         )
     return clipping_norm * (1.0 - slack), clipping_norm * part
 

@@ -167,12 +167,6 @@ class Plan:
             return None
         return self.groups.values("weight", 1.0, self.population)[clients]
 
-    @property
-    def least_weight(self) -> float:
-        """The least factor of a clipped update."""
-        weights = [] if self.groups is None else self.groups.set("weight")
-        return min((weight for weight in weights if weight is not None), default=1.0)
-
     def randomisers(self, clients: Ids) -> list[tuple[NDArray[np.bool_], LocalMechanism]]:
         """The local mechanisms of some clients, each with the mask of the clients that have it."""
         if self.randomiser is None or self.groups is None:

@@ -15,9 +15,9 @@ from fedprivacy.scenario.validation import Inspection, SectionReader, inspect
 
 # The sections of the training: without a comparison, which only a plain training has.
 TRAINING_SECTIONS = {name: kind for name, kind in KINDS.items() if name != "compare"}
-# What an attack measures and a choice of settings costs is computed for clients of one noise, rate and weight.
+# What an attack measures, and a choice of settings costs, is computed for one noise, rate and weight.
 ALIKE = (
-    "attacks and choices of settings are made for clients with one budget: they would judge each group by the "
+    "attacks and choices of settings are made for clients with one budget, and would judge each group by the "
     "claim of all",
     "Remove it, and run each budget as the section's own.",
 )

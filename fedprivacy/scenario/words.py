@@ -47,9 +47,13 @@ def explain(base: KeyPath, cls: type[Section], error: ValidationError) -> list[F
     return [
         _explain(base, cls, detail)
         for detail in error.errors(include_url=False)
-        if (detail["type"] != "extra_forbidden" or len(detail["loc"]) > 1)
-        and not _counts_wrong_elements(detail)
+        if not _is_reported_elsewhere(detail) and not _counts_wrong_elements(detail)
     ]
+
+
+def _is_reported_elsewhere(error: ErrorDetails) -> bool:
+    """Whether it is about an unknown key of the section itself, which `unknown_key` reports."""
+    return error["type"] == "extra_forbidden" and len(error["loc"]) == 1
 
 
 def _counts_wrong_elements(error: ErrorDetails) -> bool:

@@ -53,6 +53,13 @@ def test_a_scenario_without_groups_does_not_name_them() -> None:
     assert "groups" not in tables["privacy"]
 
 
+def test_whole_tables_with_a_comparison_are_read_back() -> None:
+    """Its cells, of other epsilons and trust models, are those of one budget for all clients."""
+    first = scenario('share = 0.25\nepsilon = 3.0\nthrough = "rate"')
+    assert Scenario.from_tables(first.tables(), "tables") == first
+    assert first.cell("local", 1.0, 1).privacy.groups is None
+
+
 def test_another_trust_model_drops_groups_it_cannot_have() -> None:
     assert scenario("share = 0.25\nepsilon = 1.0").cell("none", None, 1).privacy.groups is None
 
