@@ -223,7 +223,7 @@ def _run_rounds(
         record.directory.save_model(save(whole_model(whole, torch.from_numpy(federation.model))))
     if len(y) > 0:
         predictions = predict(module, federation.model, x)
-        record.measured = final_evaluation(scenario, people, y, predictions)
+        record.measured = final_evaluation(scenario, people, y, predictions, record.plan.groups)
     if (why := nobody_took_part(record.rounds)) is not None:
         raise RunError(why)
 
