@@ -102,7 +102,7 @@ def test_a_run_that_ends_at_an_epsilon_keeps_the_settings_of_its_groups(
     for first, second in zip(whole.groups.groups, part.groups.groups, strict=True):
         for setting in ("noise_multiplier", "rate", "weight"):
             values = [getattr(group, setting) or 0.0 for group in (first, second)]
-                assert values[0] == pytest.approx(values[1], rel=1e-3)
+            assert values[0] == pytest.approx(values[1], rel=1e-3)
         assert part.of_group(second.name).spent().epsilon < whole.of_group(first.name).spent().epsilon
 
 
