@@ -117,6 +117,7 @@ class _Budget(_Privacy):
         max_length=20,
         description="Groups of clients with a stricter budget, each a table [privacy.groups.NAME]; clients "
         "in none have the budget of this section.",
+        examples=[{"cautious": {"share": 0.2, "epsilon": 1.0}}],
     )
 
 
