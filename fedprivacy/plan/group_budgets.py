@@ -53,17 +53,17 @@ def with_stored_groups(plan: Plan, budgets: Mapping[str, BudgetGroup] | None, st
     """
     if budgets is None or stored is None or [group.name for group in stored.groups] != list(budgets):
         return with_groups(plan, budgets)
-    kept, own = [], replace(plan, groups=stored)
+    checked, grouped = [], replace(plan, groups=stored)
     for group, (name, budget) in zip(stored.groups, budgets.items(), strict=True):
-        if budget.epsilon is None or not _keeps(own, group, budget):
+        if budget.epsilon is None or not _keeps(grouped, group, budget):
             group = _group(plan, name, budget)
-        kept.append(replace(group, share=budget.share, clients=budget.clients))
-    return replace(plan, groups=Groups(tuple(kept)))
+        checked.append(replace(group, share=budget.share, clients=budget.clients))
+    return replace(plan, groups=Groups(tuple(checked)))
 
 
-def _keeps(own: Plan, group: Group, budget: BudgetGroup) -> bool:
+def _keeps(grouped: Plan, group: Group, budget: BudgetGroup) -> bool:
     """Whether a stored group sets what the scenario chooses, with the epsilon that it asks for."""
-    setting = _setting(own, budget)
+    setting = _setting(grouped, budget)
     alone = all(
         getattr(group, key) is None for key in ("noise_multiplier", "weight", "rate") if key != setting
     )
@@ -71,7 +71,7 @@ def _keeps(own: Plan, group: Group, budget: BudgetGroup) -> bool:
         return False
     # A rate is found from below, to a relative precision.
     slack = 10 * _PRECISION if setting == "rate" else CLOSE
-    spent = own.of_group(group.name).spent().epsilon
+    spent = grouped.of_group(group.name).spent().epsilon
     return budget.epsilon * (1 - slack) <= spent <= budget.epsilon * (1 + CLOSE)
 
 

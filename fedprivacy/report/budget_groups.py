@@ -1,4 +1,4 @@
-"""Groups of clients with budgets that differ: what they differ by, and their epsilon for each observer."""
+"""Groups of clients with budgets that differ: their settings, and an epsilon for each observer."""
 
 from __future__ import annotations
 
