@@ -19,7 +19,8 @@ from fedprivacy.io import side_process
 from fedprivacy.io.tolerance import CLOSE
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.cohorts import PoissonSampling
-from fedprivacy.sampling.groups import LEAST_RATE, Group, Groups, least_weight
+from fedprivacy.sampling.group_limits import LEAST_RATE, least_weight
+from fedprivacy.sampling.groups import Group, Groups
 from fedprivacy.scenario.privacy import BudgetGroup
 
 _PRECISION = 1e-4  # of a rate, relative

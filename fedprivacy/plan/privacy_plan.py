@@ -37,7 +37,8 @@ from fedprivacy.mechanisms.registry import name_in_scenarios
 from fedprivacy.models.frozen_part import FrozenPart
 from fedprivacy.sampling.batches import BATCHES, Batches
 from fedprivacy.sampling.cohorts import SAMPLERS, Ids, PoissonSampling, Sampler, SeparatedSampling
-from fedprivacy.sampling.groups import LEAST_RATE, Groups, least_weight, members
+from fedprivacy.sampling.group_limits import LEAST_RATE, least_weight
+from fedprivacy.sampling.groups import Groups, members
 
 MOST = 10**9  # of anything that a plan counts or measures, as scenarios have it
 

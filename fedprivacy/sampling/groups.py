@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 
 from fedprivacy.errors import InputError
 from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.group_limits import OTHERS
 
-OTHERS = "others"  # the group of clients in no group
-LEAST_RATE = 1e-9
-MOST_IDS = 10_000  # that a group lists: each request has the plan
 _PUBLIC = Streams(0)
 
 
@@ -141,15 +139,6 @@ class Groups:
             ValueError: a number is out of range, or an id is twice there.
         """
         return cls(tuple(map(_group, data)))
-
-
-def least_weight(population: int) -> float:
-    """The least weight of a group: rounding of a sum of so many clients stays below a quarter of its part.
-
-    Args:
-        population: The number of clients; `mechanisms.clipping.bounds_of_a_sum` bounds the rounding.
-    """
-    return max(1e-3, min(2.0**-4, population * 2.0**-27))
 
 
 def _group(data: Mapping[str, Any]) -> Group:

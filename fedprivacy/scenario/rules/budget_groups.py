@@ -16,7 +16,7 @@ from fedprivacy.mechanisms.combinations import (
     GROUPS_HAVE_GAUSSIAN_NOISE,
     GROUPS_NEED_COINS,
 )
-from fedprivacy.sampling.groups import OTHERS, least_weight
+from fedprivacy.sampling.group_limits import OTHERS, least_weight
 from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.privacy import BudgetGroup
 from fedprivacy.scenario.rules.plan import of_plan

@@ -20,7 +20,8 @@ from fedprivacy.guarantees.statement import group_guarantees, guarantees
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.cohorts import AllSampling, PoissonSampling
-from fedprivacy.sampling.groups import OTHERS, Group, Groups, members
+from fedprivacy.sampling.group_limits import OTHERS
+from fedprivacy.sampling.groups import Group, Groups, members
 
 GROUPS = Groups((Group("light", share=0.2, weight=0.5), Group("rare", clients=(1, 2), rate=0.1)))
 CENTRAL = Plan(

@@ -15,7 +15,8 @@ from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan.from_scenario import plan_of, stored_plan
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.cohorts import PoissonSampling
-from fedprivacy.sampling.groups import OTHERS, Group, Groups
+from fedprivacy.sampling.group_limits import OTHERS
+from fedprivacy.sampling.groups import Group, Groups
 from fedprivacy.scenario import Scenario
 
 TEXT = """

@@ -10,7 +10,8 @@ import pytest
 
 from fedprivacy.errors import InputError
 from fedprivacy.sampling.cohorts import PoissonSampling
-from fedprivacy.sampling.groups import OTHERS, Group, Groups, least_weight, members
+from fedprivacy.sampling.group_limits import OTHERS, least_weight
+from fedprivacy.sampling.groups import Group, Groups, members
 
 CAUTIOUS, RARE = Group("cautious", share=0.25, weight=0.5), Group("rare", clients=(3, 7), rate=0.1)
 GROUPS = Groups((CAUTIOUS, RARE))
