@@ -15,6 +15,7 @@ from fedprivacy.report import page_of
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack.scenario import AttackScenario
 from fedprivacy.verification.verify import checked_document
+from scenarios.api.results import Run as RunResult
 from scenarios.budgets.planned_work import planned
 from scenarios.budgets.stop_at_epsilon import shortened
 from scenarios.cli.display import show_run
@@ -38,6 +39,9 @@ def test_each_group_is_on_the_terminal_and_on_the_page(
     name = "light" if changes == CENTRAL else "careful"
     stated = {group["name"]: group for group in document["privacy"]["groups"]}
     assert {key: group["clients"] for key, group in stated.items()} == {name: 3, "others": 9}
+    of_groups = RunResult(document).budget_groups
+    assert of_groups[name]["outsider"].epsilon <= of_groups["others"]["outsider"].epsilon
+    assert RunResult({"privacy": {"guarantees": []}}).budget_groups == {}
     shown = io.StringIO()
     with redirect_stdout(shown):
         show_run(document)
