@@ -62,6 +62,9 @@ def privatise(
     # Floating-point addition rounds, so the computed sum can move by more than C for one client. Clipping a
     # little below C leaves room for that (proof: `bounds_of_a_sum`). Randomised messages need no room, since
     # adding them up is post-processing.
+    weights = plan.weights_of(clients)
+    if weights is not None:
+        return _weighted(updates, weights, plan, observe)
     if randomiser is None and plan.encoder is None:
         bound, error = bounds_of_a_sum(bound, plan.most_in_a_sum)
     adaptive = plan.adaptive
@@ -83,8 +86,9 @@ def privatise(
         def randomise(rows: torch.Tensor, ids: Ids) -> None:
             # One stream for each client and round. The same noise on two messages of a client would let the
             # server subtract them and read the difference of the updates.
-            streams_of_clients = streams.noises("local", ids.tolist(), round=round)
-            rows[:] = torch.from_numpy(randomiser.randomise_all(rows.numpy(), streams_of_clients))
+            for here, mechanism in plan.randomisers(ids):
+                streams_of_clients = streams.noises("local", ids[here].tolist(), round=round)
+                rows[here] = torch.from_numpy(mechanism.randomise_all(rows[here].numpy(), streams_of_clients))
 
         pieces = bounded.split(most), np.split(clients, range(most, len(clients), most))
         if threads == 1:
@@ -96,6 +100,36 @@ def privatise(
         bounded = torch.column_stack([bounded, torch.from_numpy(bits)])
     added = bounded if observe == "each" else sum_of_rows(bounded)
     return added.numpy(), broken.numpy()
+
+
+def _weighted(
+    updates: Updates, weights: NDArray[np.float64], plan: Plan, observe: str
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The clipped updates, or their sum, each times the weight of its client's group.
+
+    Args:
+        updates: Raw updates.
+        weights: The weight of each client, shape (clients,).
+        plan: The clients' own plan, under central trust.
+        observe: As of `privatise`.
+
+    Returns:
+        As `privatise` has it.
+    """
+    broken, rows = torch.zeros(len(weights), dtype=torch.bool), []
+    order = np.argsort(weights, kind="stable")
+    for weight in np.unique(weights).tolist():
+        alike = np.flatnonzero(weights == weight)
+        bound, error = bounds_of_a_sum(plan.clipping_norm, plan.most_in_a_sum, weight)
+        # A weight before clipping would leave the sensitivity at C, and a client's part as large as any.
+        if observe == "each":
+            part, broken[alike] = clip(updates.only(alike).stack(), bound)
+        else:
+            part, broken[alike] = updates.only(alike).clipped_total(bound, error)
+        rows.append(part * weight)
+    if observe == "each":
+        return torch.cat(rows)[np.argsort(order)].numpy(), broken.numpy()
+    return torch.stack(rows).sum(dim=0).numpy(), broken.numpy()
 
 
 def shared_sum(
@@ -156,4 +190,8 @@ def sum_noise(
     if not isinstance(plan.randomiser, Gaussian) or plan.noise_draw != "sum" or not len(clients):
         return 0.0
     stream = streams.noise("local-sum", round=round, member=int(clients[0]))
-    return plan.randomiser.draw(parameters, stream, shares=len(clients))
+    if plan.groups is None:
+        return plan.randomiser.draw(parameters, stream, shares=len(clients))
+    multipliers = plan.groups.values("noise_multiplier", plan.randomiser.noise_multiplier, plan.population)
+    together = math.sqrt(float(np.square(multipliers[clients]).sum()))  # independent draws: variances add up
+    return plan.randomiser.with_noise(together).draw(parameters, stream)

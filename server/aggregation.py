@@ -93,7 +93,8 @@ def aggregate(
     dropout: bool = True,
     counted: bool = False,
     rule: RobustRule | None = None,
-    clips_to: float | None = None,
+    clips_to: NDArray[np.float64] | None = None,
+    weights: NDArray[np.float64] | None = None,
     fault_of: Callable[[int], tuple[str, str] | None] = lambda host: None,
 ) -> RoundTotal:
     """Sums a round's replies in (host, chunk) order, independently of their order of arrival.
@@ -109,7 +110,9 @@ def aggregate(
         dropout: Whether clients may drop out.
         counted: Whether the last number counts clients (`server.reply_validation.accepted`).
         rule: Estimates the mean update from single ones in place of their sum; None: they are added up.
-        clips_to: The norm to which the server clips each single update; None: it does not clip.
+        clips_to: The norm to which the server clips the update of each client, shape (population,); None: it
+            does not clip.
+        weights: The factor of each client's clipped update, shape (population,); None: all are 1.
         fault_of: The kind of fault and the reason of a logical host that has no node (`server.hosts`).
     """
     # Floating-point addition is not associative: adding in order of arrival would make a run depend on the
@@ -120,7 +123,8 @@ def aggregate(
     reply = next(in_order, None)
     for number, chunk in enumerate(chunks_requested):
         if reply is not None and reply[0] == number:
-            _add(total, updates, chunk, reply[1], parameters, observe, longest, dropout, counted, clips_to)
+            bounds = (longest, clips_to, weights)
+            _add(total, updates, chunk, reply[1], parameters, observe, bounds, dropout, counted)
             reply = next(in_order, None)
         else:
             kind, reason = fault_of(chunk.host) or NO_ANSWER
@@ -223,17 +227,24 @@ def _add(
     message: Message,
     parameters: int,
     observe: str,
-    longest: float | None,
+    bounds: tuple[float | None, NDArray[np.float64] | None, NDArray[np.float64] | None],
     dropout: bool,
     counted: bool,
-    clips_to: float | None,
 ) -> None:
-    requested = len(chunk.clients)
+    requested, (longest, clips_to, weights) = len(chunk.clients), bounds
     # Validated before it is added. Under central trust a client moves the sum by at most C only if its node
     # clipped; a reply that is too long is therefore refused as a whole.
     try:
         reply = accepted(
-            message, chunk.clients, parameters, observe, longest, dropout, counted, clips=clips_to is not None
+            message,
+            chunk.clients,
+            parameters,
+            observe,
+            longest,
+            dropout,
+            counted,
+            clips=clips_to is not None,
+            weights=weights,
         )
     except Rejected as error:
         total.fail(error.kind, requested, str(error))
@@ -241,7 +252,8 @@ def _add(
     if clips_to is not None:
         # A node's clipping is its own affair: what bounds a malicious client is done here. It is charged to
         # nobody else, since other clients of its message count in full.
-        rows, broken = clip(torch.from_numpy(reply.updates), clips_to)
+        bounds_of_rows = torch.from_numpy(clips_to[reply.clients])
+        rows, broken = clip(torch.from_numpy(reply.updates), bounds_of_rows)
         reply = replace(reply, updates=rows.numpy())
         total.faults += Faults({"not_finite": int(broken.sum())})
     if isinstance(updates, SingleUpdates):

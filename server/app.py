@@ -224,7 +224,7 @@ def _run_rounds(
         record.directory.save_model(save(whole_model(whole, torch.from_numpy(federation.model))))
     if len(y) > 0:
         predictions = predict(module, federation.model, x)
-        record.measured = final_evaluation(scenario, people, y, predictions)
+        record.measured = final_evaluation(scenario, people, y, predictions, record.plan.groups)
     if (why := nobody_took_part(record.rounds)) is not None:
         raise RunError(why)
 
@@ -292,18 +292,28 @@ def _rule(server: Server) -> RobustRule | None:
     return None if server.aggregation == "mean" else RobustRule(server.aggregation, server.byzantine or 0)
 
 
-def _clips_to(server: Server, plan: Plan) -> float | None:
-    """The norm of the server's own clipping: below C by the rounding of the sum, as nodes clip."""
-    return bounds_of_a_sum(plan.clipping_norm, plan.most_in_a_sum)[0] if server.clips else None
+def _clips_to(server: Server, plan: Plan) -> NDArray[np.float64] | None:
+    """The norms of the server's own clipping: below w C by the rounding of the sum, as nodes clip."""
+    if not server.clips:
+        return None
+    everybody = np.arange(plan.population)
+    weights = plan.weights_of(everybody)
+    bounds = np.ones(plan.population)
+    for weight in np.unique(bounds if weights is None else weights).tolist():
+        bound, _ = bounds_of_a_sum(plan.clipping_norm, plan.most_in_a_sum, weight)
+        assert bound is not None  # a rule of scenarios
+        # A node has weighted what it sends, so the bound is the sensitivity of the client's group.
+        bounds[everybody if weights is None else weights == weight] = bound * weight
+    return bounds
 
 
 def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> float:
-    """The denominator that turns a round's sum into a mean update: the mean size of a cohort.
+    """The denominator that turns a round's sum into a mean update: the mean size (or weight) of a cohort.
 
     If clients answer with sums of gradients, it is the mean number of records in their batches, and the
     mean gradient moves the model by the clients' learning rate.
     """
-    cohort = plan.sampler.expected_cohort(plan.population)
+    cohort = plan.expected_weight
     if plan.trust != "central" or plan.batches is None:
         return cohort
     sizes, counts = np.unique(agreed, return_counts=True)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from fedprivacy.errors import FedPrivacyError
 from fedprivacy.mechanisms.catalogue import ClipOnly
-from fedprivacy.mechanisms.local import LocalMechanism
 from fedprivacy.messages.faults import REASON
 from fedprivacy.messages.protocol import TrainReply, parts_of
 from fedprivacy.plan.privacy_plan import Plan
@@ -51,10 +50,12 @@ def longest(plan: Plan, parameters: int, records: int = 1) -> float | None:
         # One more may be there in a game. Steps in a client end where the data say.
         most = max(records + 1, getattr(plan.batches, "batch_size", None) or 0)
         return bound * most * _ROUNDING if plan.trust == "central" else None
-    randomiser: LocalMechanism | None = plan.randomiser
-    if randomiser is None or isinstance(mechanism, ClipOnly):
+    # Of all clients, since a reply is a sum over groups that differ in noise.
+    randomisers = [randomiser for _, randomiser in plan.randomisers(np.arange(1))]
+    if not randomisers or isinstance(mechanism, ClipOnly):
         return bound * _ROUNDING
-    return _TAIL * bound * math.sqrt(randomiser.error(parameters) * parameters + 1)
+    error = max(randomiser.error(parameters) for randomiser in randomisers)
+    return _TAIL * bound * math.sqrt(error * parameters + 1)
 
 
 def accepted(
@@ -67,6 +68,7 @@ def accepted(
     counted: bool = False,
     bits: int | None = None,
     clips: bool = False,
+    weights: NDArray[np.float64] | None = None,
 ) -> TrainReply:
     """The reply in a message.
 
@@ -80,6 +82,7 @@ def accepted(
         counted: Whether the last number is a sum of centred bits (adaptive clipping), each 1/2 at most.
         bits: b, where the numbers are integers modulo 2^b.
         clips: Whether the server clips each update, which sets those that are not finite to zero.
+        weights: The factor of each client's clipped update, shape (population,); None: all are 1.
 
     Raises:
         Rejected: an honest node does not answer so.
@@ -123,16 +126,20 @@ def accepted(
     # Under local trust the bound protects the model from a faulty node, not any client's privacy.
     if most is not None and not clips:
         at_once = answered if observe == "sum" else 1
-        numbers = np.atleast_2d(reply.updates)
+        numbers, parts = np.atleast_2d(reply.updates), np.ones(answered)
+        if weights is not None:  # a group's part is bounded by its own sensitivity
+            parts = weights[reply.clients]
         if counted:
             bits, numbers = np.abs(numbers[:, -1]).max(initial=0.0), numbers[:, :-1]
             if not bits <= at_once * 0.5 * _ROUNDING:
                 raise Rejected("reply_too_large", "a reply counts more clients than were requested")
-        length = float(np.linalg.norm(numbers, axis=1).max(initial=0.0))
-        if not length <= at_once * most:
-            raise Rejected(
-                "reply_too_large",
-                f"a node answered with norm {length:.4g}, where {at_once} of its clients have at most "
-                f"{at_once * most:.4g}",
-            )
+        bounds = most * (np.array([parts.sum()]) if observe == "sum" else parts)
+        lengths = np.linalg.norm(numbers, axis=1)
+        for length, bound in zip(lengths, bounds, strict=True):
+            if not length <= bound:
+                raise Rejected(
+                    "reply_too_large",
+                    f"a node answered with norm {length:.4g}, where {at_once} of its clients have at most "
+                    f"{bound:.4g}",
+                )
     return reply

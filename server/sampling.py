@@ -44,7 +44,7 @@ def draw_cohort(plan: Plan, ledger: Ledger, streams: Streams, round: int) -> Ids
     stream = streams.cohort(round)
     eligible = ledger.eligible()
     if eligible is None:
-        return plan.sampler.draw(plan.population, stream, round)
+        return plan.draw_cohort(stream, round)
     # A draw among some clients only has other rates than the plan's. No claim uses amplification then: under
     # local trust each answer is charged in full, and separated cohorts may be known to all.
     return eligible[plan.sampler.draw(len(eligible), stream, round)]

@@ -60,7 +60,8 @@ class Federation:
         clipping_norm: Of the next round, where the plan's changes from round to round; else None.
         correlated: The noise of past rounds, where the plan's is correlated over rounds; else None.
         rule: The robust rule that estimates the mean update; None: the sum is divided.
-        clips_to: The norm to which the server clips each single update; None: it does not clip.
+        clips_to: The norm to which the server clips the update of each client, shape (population,); None: it
+            does not clip.
         cut: Cuts a cohort into chunks.
     """
 
@@ -82,7 +83,7 @@ class Federation:
     clipping_norm: float | None = None
     correlated: CorrelatedNoise | None = None
     rule: RobustRule | None = None
-    clips_to: float | None = None
+    clips_to: NDArray[np.float64] | None = None
     cut: Cut = chunks
 
     @property
@@ -153,6 +154,7 @@ class Federation:
             counted=plan.adaptive is not None,
             rule=self.rule,
             clips_to=self.clips_to,
+            weights=plan.weights_of(np.arange(plan.population)),
             fault_of=self.dealing.fault,
         )
 

@@ -15,6 +15,7 @@ from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.extended_scenario import ExtendedScenario
 from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
 from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.scenario.privacy import BudgetGroup
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.tune import TuneScenario
 from fedprivacy.scenario.words import names
@@ -31,7 +32,7 @@ def _of_kind(kind: type[AnyScenario]) -> dict[str, Kind]:
 # Heading of a group -> name of a section -> its classes.
 GROUPS: dict[str, dict[str, Kind]] = {
     "All scenarios": {"": HEAD},
-    "Training": _of_kind(Scenario),
+    "Training": _of_kind(Scenario) | {"privacy.groups.NAME": Kind({"": BudgetGroup}, required=False)},
     "Attacks": _of_kind(AttackScenario),
     "Tuning": _of_kind(TuneScenario),
     "Statistics": _of_kind(Statistics),

@@ -78,7 +78,7 @@ class PropertyInference:
         if round(attack.low * victim.size) == round(attack.high * victim.size):
             raise InputError(
                 f"low = {attack.low:g} and high = {attack.high:g} are the same number of records of a victim "
-                f"that has {victim.size}. Choose shares that are further apart, or a victim with more records."
+                f"that has {victim.size}. Choose shares further apart, or a victim with more records."
             )
         for pool in _pools(attack, victim):
             for share in (attack.low, attack.high):

@@ -70,6 +70,17 @@ class Completed(Part):
     guarantees: Guarantees = ()
 
 
+class BudgetGroup(Part):
+    """A group of clients with a budget of its own, by what it differs from the others, and its guarantees."""
+
+    name: Annotated[str, CHECKED]
+    clients: Annotated[int, Checked(int)] = Field(ge=1)
+    noise_multiplier: Annotated[float | None, Checked(Number | None)] = None
+    rate: Annotated[float | None, Checked(Number | None)] = None
+    weight: Annotated[float | None, Checked(Number | None)] = None
+    guarantees: Guarantees = ()
+
+
 class Terms(Part):
     """The terms of every epsilon of a result."""
 
@@ -93,5 +104,9 @@ class Privacy(Terms):
     batches: dict[str, Any] | None = None
     records_per_client: Annotated[Records | None, IF_THERE] = None
     guarantees: Guarantees = ()
+    groups: Annotated[
+        tuple[BudgetGroup, ...] | None,
+        Checked(Annotated[list[BudgetGroup], Field(max_length=21)] | None, optional=True),
+    ] = None
     completed: Annotated[Completed | None, IF_THERE] = None
     per_client: Annotated[PerClient | None, IF_THERE] = None

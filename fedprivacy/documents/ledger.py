@@ -55,11 +55,25 @@ class StatisticsLedger(Ledger):
     held: bool
 
 
+Participations = dict[Annotated[str, Field(pattern="^[0-9]{1,9}$")], int]
+
+
+class BudgetGroup(Fields):
+    """The releases of one group of clients with a budget of its own."""
+
+    name: str
+    clients: Count
+    sampling: str
+    claims: Annotated[list[Claim], Field(max_length=12)]
+    participations: Participations = Field(default_factory=dict)
+
+
 class TrainingLedger(Ledger):
     """The ledger of a run that trains, with all that it takes to resume the run."""
 
     held: bool
     records_per_client: Sizes | None = None
     least_shares: Count | None
-    participations: dict[Annotated[str, Field(pattern="^[0-9]{1,9}$")], int] = Field(default_factory=dict)
+    participations: Participations = Field(default_factory=dict)
+    groups: Annotated[list[BudgetGroup], Field(max_length=21)] | None = None
     completed: TrainingLedger | None = None

@@ -14,7 +14,7 @@ models.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from fedprivacy.guarantees.assumptions import TrainingAssumption
@@ -79,10 +79,17 @@ def under_way(status: str) -> list[str]:
 
 def _assuming(ledger: Mapping[str, Any], assumption: str) -> dict[str, Any]:
     """The ledger with one more assumption in its claims, and without the costs of single clients."""
-    claims = [
-        claim
-        if claim["event"] is None
-        else {**claim, "assumptions": [str(assumption), *claim["assumptions"]]}
-        for claim in ledger["claims"]
-    ]
-    return {**{key: value for key, value in ledger.items() if key != "clients"}, "claims": claims}
+
+    def assuming(claims: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        return [
+            claim
+            if claim["event"] is None
+            else {**claim, "assumptions": [str(assumption), *claim["assumptions"]]}
+            for claim in claims
+        ]
+
+    changed = {key: value for key, value in ledger.items() if key != "clients"}
+    changed["claims"] = assuming(ledger["claims"])
+    if "groups" in ledger:
+        changed["groups"] = [{**group, "claims": assuming(group["claims"])} for group in ledger["groups"]]
+    return changed

@@ -30,6 +30,7 @@ from fedprivacy.mechanisms.local import LocalMechanism
 from fedprivacy.mechanisms.noise_shares import NoiseShares, Observer
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.cohorts import CyclicPoissonSampling, SeparatedSampling
+from fedprivacy.sampling.groups import members
 
 BROKEN_OFF = Assume.BROKEN_OFF
 # The assumptions that `Ledger._common` lists after it.
@@ -39,6 +40,7 @@ _AFTER_BROKEN_OFF = (
     Assume.SIZES_PUBLIC,
     Assume.RECORDS_TRAIN,
     Assume.FROZEN_WEIGHTS,
+    Assume.GROUPS_PUBLIC,
     Assume.PUBLIC_SHAPE,
 )
 
@@ -62,6 +64,8 @@ class Ledger:
         stated: The submitter's statements about remote nodes.
         counts: Of a stored ledger under local or distributed trust, the number of clients by participations.
             Single clients are not known then, so nothing more can be charged.
+        counts_of_groups: The same for each group of clients with a budget of its own; None: each client of a
+            group may have participated as often as any.
         broken_off: Whether a fault has ended the run once, which the observer must not learn. Resuming the
             run does not undo that.
     """
@@ -75,6 +79,7 @@ class Ledger:
         sizes: NDArray[np.int64] | None = None,
         stated: Stated = SIMULATION,
         counts: Mapping[int, int] | None = None,
+        counts_of_groups: Mapping[str, Mapping[int, int]] | None = None,
         broken_off: bool = False,
     ) -> None:
         self.plan, self.held, self.tested, self.sizes = plan, held, tested, sizes
@@ -85,7 +90,8 @@ class Ledger:
         # The least number of noise shares in any sum; 0 once a requested client did not answer,
         # since who fails may depend on the data.
         self.least_shares: int | None = None
-        self._counts = counts
+        self._counts, self._counts_of_groups = counts, counts_of_groups or {}
+        self._whole: Plan | None = None  # of a group's ledger: the plan of all
         if plan.distrusts_server and counts is None:
             self.participations = np.zeros(plan.population, dtype=np.int32)
         # The last round in which each client was requested, under a separation of participations.
@@ -113,6 +119,39 @@ class Ledger:
         if whole.participations is not None:
             whole.participations += self.plan.answers
         return whole
+
+    def of_group(self, name: str) -> Ledger:
+        """The ledger of one group of clients with a budget of its own: that of a run with this group alone.
+
+        Args:
+            name: A name in `Plan.groups`.
+        """
+        plan, groups = self.plan, self.plan.groups
+        assert groups is not None
+        size = groups.sizes(plan.population)[name]
+        counts: Mapping[int, int] | None = None
+        if self.participations is not None:
+            here = self.participations[members(groups, plan.population) == groups.names.index(name)]
+            values, numbers = np.unique(here, return_counts=True)
+            counts = dict(zip(values.tolist(), numbers.tolist(), strict=True))
+        elif self._counts is not None:
+            counts = self._counts_of_groups.get(name, {self._most: size})
+        ledger = Ledger(
+            plan.of_group(name),
+            held=self.held,
+            tested=self.tested,
+            sizes=self.sizes,
+            stated=self.stated,
+            counts={} if counts is None else counts,
+            broken_off=self.broken_off,
+        )
+        ledger.rounds, ledger.least_shares, ledger._in_advance = (
+            self.rounds,
+            self.least_shares,
+            self._in_advance,
+        )
+        ledger._whole = plan
+        return ledger
 
     def covers(self, stored: Mapping[str, Any]) -> bool:
         """Whether this ledger includes every charge of a stored one (`to_json`)."""
@@ -240,7 +279,28 @@ class Ledger:
             if answers is None:  # the cohort amplifies nothing here, so participations are not counted
                 answers = np.full(plan.population, plan.charged(self.rounds), dtype=np.int32)
             data["clients"] = client_events(plan.batches, noise.event(), self.sizes, answers)
+        if plan.groups is not None:
+            sizes = plan.groups.sizes(plan.population)
+            data["groups"] = [self._group(name, size) for name, size in sizes.items()]
         return data
+
+    def _group(self, name: str, size: int) -> dict[str, Any]:
+        """The ledger of a group, without what it shares with that of all clients."""
+        ledger = self.of_group(name)
+        part = {
+            "name": name,
+            "clients": size,
+            "sampling": f"{self._group_words(name, size)}, {ledger._sampling_words()}",
+            "claims": [claim for observer in OBSERVERS for claim in ledger._claims(observer)],
+        }
+        return part if (answered := ledger._answered) is None else {**part, "participations": answered}
+
+    def _group_words(self, name: str, size: int) -> str:
+        groups = self.plan.groups
+        assert groups is not None
+        words = groups[name].words
+        clients = f"{size} client{'' if size == 1 else 's'}"
+        return f"group {name} of {clients}" + (f" ({words})" if words else "")
 
     def _sampling_words(self) -> str:
         words = self.plan.sampler.words
@@ -315,7 +375,10 @@ class Ledger:
         # noise, so it gets no smaller epsilon than the server.
         shares = self.least_shares or 0
         if observer == "outsider" and shares > 1 and isinstance(mechanism, Gaussian):
-            summed = dp.SelfComposedDpEvent(mechanism.summed_event(shares), most)
+            # In a group's sums others may have less noise: at least that of the plan of all.
+            others = None if self._whole is None else self._whole.randomiser
+            assert others is None or isinstance(others, Gaussian)
+            summed = dp.SelfComposedDpEvent(mechanism.summed_event(shares, others), most)
             assumptions = [enforced, Assume.OTHERS_HONEST, Assume.HIDDEN, *self._common]
             claims.append(_claim(observer, summed, assumptions))
         return claims
@@ -334,6 +397,8 @@ class Ledger:
         records = [Assume.SIZES_PUBLIC, Assume.RECORDS_TRAIN] * of_records
         frozen = self.plan.frozen
         records += [Assume.FROZEN_WEIGHTS] * (frozen is not None and not frozen.is_by_formula)
+        grouped = self._whole is not None or self.plan.groups is not None
+        records += [Assume.GROUPS_PUBLIC] * grouped
         if self.plan.shares is not None:
             return [*sometimes, *records, Assume.PUBLIC_SHAPE, self.stated.randomness_of_shares]
         # With unit "example" the clients' batches amplify under central trust too.

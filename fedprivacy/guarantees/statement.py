@@ -170,6 +170,22 @@ def guarantees(ledger: Mapping[str, Any]) -> list[Guarantee]:
     return list(best.values())
 
 
+def group_guarantees(ledger: Mapping[str, Any]) -> dict[str, list[Guarantee]]:
+    """The guarantees of each group of clients with a budget of its own; empty without groups.
+
+    Args:
+        ledger: As for `guarantees`.
+
+    Raises:
+        InputError: if the ledger is damaged.
+    """
+    shared = {key: value for key, value in ledger.items() if key != "groups"}
+    try:
+        return {group["name"]: guarantees({**shared, **group}) for group in ledger.get("groups") or ()}
+    except (KeyError, TypeError) as error:
+        raise InputError(f"the ledger is damaged: {type(error).__name__}: {error}") from error
+
+
 def completed(ledger: Mapping[str, Any]) -> dict[str, Any]:
     """The additional guarantees of a run that stopped early: those of the rounds that completed.
 

@@ -13,7 +13,9 @@ _LEVELS = 2.0**14  # twice the additions that one client's part goes through, bu
 _MOST = 2**31
 
 
-def bounds_of_a_sum(clipping_norm: float | None, clients: int) -> tuple[float | None, float]:
+def bounds_of_a_sum(
+    clipping_norm: float | None, clients: int, weight: float = 1.0
+) -> tuple[float | None, float]:
     """Bounds what a client adds to a float64 sum, so that rounding stays within its sensitivity.
 
     Write S for the exact sum of the clipped updates u_j of n clients, each of norm C (1 - s) at most, and
@@ -35,26 +37,35 @@ def bounds_of_a_sum(clipping_norm: float | None, clients: int) -> tuple[float | 
     |F - F'| <= C (1 - s) + 2 B. With s = n (2 p + 2^14 u + 10 (n u)^2) both are within 2 C and C, since
     2 B <= s C. It is below 2^-6 for up to 2^31 clients, which no scenario exceeds.
 
+    A client with a weight w <= 1 adds w times its clipped update and has the sensitivity w C. B holds for
+    all, since a weighted part is no longer and is rounded once more, for which 2^14 u leaves room. So the s
+    of this client is that above divided by w, whatever weights others have.
+
     Args:
         clipping_norm: C, or None without clipping and without a guarantee.
         clients: n, the most that a sum may hold by the plan.
+        weight: The factor of this client's clipped update, in (0, 1].
 
     Returns:
         The norm C (1 - s) that updates are clipped to, and the error p C that the part of one may have.
 
     Raises:
-        ValueError: if there are more than 2^31 clients.
+        ValueError: if there are more than 2^31 clients, or so many that rounding exceeds a weighted part.
     """
     if clipping_norm is None:
         return None, math.inf
     if clients > _MOST:
         raise ValueError(f"the rounding of a sum of {clients} clients is bounded for up to {_MOST}")
     part = min(_PART, _PARTS / max(1, clients))
-    slack = clients * (2.0 * part + _LEVELS * ROUNDING + 10.0 * (clients * ROUNDING) ** 2)
+    slack = clients * (2.0 * part + _LEVELS * ROUNDING + 10.0 * (clients * ROUNDING) ** 2) / weight
+    if slack >= 0.5:
+        raise ValueError(
+            f"rounding in a sum of {clients} clients is no smaller than a part of weight {weight:g}"
+        )
     return clipping_norm * (1.0 - slack), clipping_norm * part
 
 
-def clip(updates: Tensor, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
+def clip(updates: Tensor, clipping_norm: float | Tensor | None) -> tuple[Tensor, Tensor]:
     """Bounds the L2 norm of each update; an update that is not finite becomes zero.
 
     Clips in float64, so that the bound holds up to one float64 rounding, and later noise is not lost to
@@ -62,7 +73,8 @@ def clip(updates: Tensor, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
 
     Args:
         updates: One update a row, shape (clients, parameters), any float type.
-        clipping_norm: The bound C, or None to clip nothing (then only non-finite rows are zeroed).
+        clipping_norm: The bound C, or one of each row, float64, shape (clients,); None clips nothing (then
+            only non-finite rows are zeroed).
 
     Returns:
         The clipped updates, float64, shape (clients, parameters), and the mask of the rows that
@@ -78,7 +90,8 @@ def clip(updates: Tensor, clipping_norm: float | None) -> tuple[Tensor, Tensor]:
         # The computed norm may be below the true one by the rounding of its additions; the factor makes it an
         # upper bound, so that no row is longer than C afterwards.
         norms = torch.linalg.vector_norm(bounded, dim=1) * (1.0 + (updates.shape[1] + 8) * ROUNDING)
-        scales = clipping_norm / norms.clamp_min(clipping_norm)
+        bounds = torch.as_tensor(clipping_norm, dtype=torch.float64)
+        scales = bounds / torch.maximum(norms, bounds)
         bounded = bounded * scales[:, None]
     return bounded, broken
 

@@ -8,7 +8,7 @@ is imported, because each start of the command reads the rules of scenarios.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,7 +38,7 @@ class Terms:
         cohort: The clients in each round, where their number is fixed.
         separation: In how many rounds in a row a client answers at most once.
         rate: The share of all clients in a round, where coins draw it.
-        groups: The groups of clients of which one a round is sampled.
+        sampling_groups: The number of groups of clients, of which one a round is sampled.
         mechanism: The name of the mechanism.
         noise_draw: "client" or "sum".
         max_participations: How often a client answers at most, where clients count.
@@ -49,6 +49,7 @@ class Terms:
         clipping_quantile: Which quantile of update norms the clipping norm follows.
         bands: Over how many rounds the noise is correlated.
         noise_rounds: For how many rounds correlated noise was made.
+        groups: The groups of clients with budgets of their own; only whether there are any matters here.
         names: Term -> its name for the reader, where that is another: a key, or an option; "" where the
             reader cannot set the term by itself.
     """
@@ -62,7 +63,7 @@ class Terms:
     cohort: int | None = None
     separation: int | None = None
     rate: float | None = None
-    groups: int | None = None
+    sampling_groups: int | None = None
     mechanism: str | None = None
     noise_draw: str | None = None
     max_participations: int | None = None
@@ -73,6 +74,7 @@ class Terms:
     clipping_quantile: float | None = None
     bands: int | None = None
     noise_rounds: int | None = None
+    groups: Any = None
     names: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __getitem__(self, term: str) -> Any:
@@ -328,9 +330,9 @@ GROUPS_HAVE_BANDS = Rule[Terms](
 )
 BANDS_WITHIN_GROUPS = Rule[Terms](
     "bands",
-    lambda t: exceeds(t.bands, t.groups),
-    lambda t: f"larger than {t.stated('groups')}: two answers of a client would share noise",
-    lambda t: f"At most {t.groups}.",
+    lambda t: exceeds(t.bands, t.sampling_groups),
+    lambda t: f"larger than {t.stated('sampling_groups')}: two answers of a client would share noise",
+    lambda t: f"At most {t.sampling_groups}.",
 )
 GROUPS_HAVE_ENOUGH_CLIENTS = Rule[Terms](
     "bands",
@@ -385,6 +387,64 @@ BANDS_CAN_BE_SEARCHED = Rule[Terms](
         f"with {t.rounds} rounds its matrix takes too long to find: {MOST_WORK:,} bands x rounds at most"
     ),
     lambda t: f"At most {MOST_WORK // (t.rounds or 1)}.",
+)
+
+
+def _of_groups(
+    broken: Callable[[Terms], bool], problem: str | Callable[[Terms], str], remedy: str
+) -> Rule[Terms]:
+    def breaks(terms: Terms) -> bool:
+        return terms.groups is not None and broken(terms)
+
+    return Rule[Terms]("groups", breaks, problem, remedy, shown=False)
+
+
+GROUPS_DO_NOT_SHARE_NOISE = _of_groups(
+    lambda t: t.trust == "distributed",
+    'under trust "distributed" each client adds an equal share of one noise, and nothing is proved of sums '
+    "in which shares differ",
+    'Remove it, or use trust = "local" or "central".',
+)
+GROUPS_ARE_PROTECTED = _of_groups(
+    lambda t: t.trust == "none",
+    'under trust "none" nobody adds noise, and no group has an epsilon',
+    'Remove it, or use trust = "local" or "central".',
+)
+GROUPS_ARE_OF_CLIENTS = _of_groups(
+    lambda t: t.unit == "example",
+    "groups are of clients whose update is protected as a whole, and noise in steps on records is alike for "
+    "all of them",
+    'Remove it, or use unit = "client".',
+)
+GROUPS_HAVE_GAUSSIAN_NOISE = _of_groups(
+    lambda t: t.trust in ("local", "central") and t.mechanism not in (None, "gaussian"),
+    lambda t: f"budgets of groups are accounted for with Gaussian noise, and not with {literal(t.mechanism)}",
+    'Remove it, or use mechanism = "gaussian".',
+)
+GROUPS_HAVE_A_FIXED_NORM = _of_groups(
+    lambda t: t.clipping_quantile is not None,
+    "the count that moves the clipping norm weighs all clients alike, and nothing is proved of a group's "
+    "part in it",
+    "Remove it, or clipping_quantile.",
+)
+GROUPS_ARE_NOT_CORRELATED = _of_groups(
+    lambda t: t.bands is not None,
+    "the matrix of correlated noise is made for clients of one weight and one schedule",
+    "Remove it, or bands.",
+)
+GROUPS_ARE_NOT_ENCODED = _of_groups(
+    lambda t: t.encoding is not None,
+    "a weight would come after the encoding, whose codes it changes",
+    "Remove it, or encoding.",
+)
+# Balle, Barthe and Gaboardi 2018, Theorem 11: it couples cohorts with and without a client by exchanging it.
+GROUPS_NEED_COINS = _of_groups(
+    lambda t: t.trust == "central" and t.sampling not in (None, "poisson", "all"),
+    lambda t: (
+        f"sampling {literal(t.sampling)} has cohorts of a fixed size: their rate is one for all, and the "
+        "proof for them exchanges a client for another, maybe of a group with a larger weight"
+    ),
+    'Remove it, or use sampling "poisson" or "all".',
 )
 
 TRUSTS, UNITS = ("none", "central", "local", "distributed"), ("client", "example")
@@ -464,6 +524,11 @@ RULES: tuple[Entry[Terms], ...] = (
     BANDS_ARE_OF_CLIENTS,
     BANDS_CAN_BE_SEARCHED,
     NOISE_LASTS_ALL_ROUNDS,
+    First(GROUPS_ARE_PROTECTED, GROUPS_DO_NOT_SHARE_NOISE, GROUPS_ARE_OF_CLIENTS, GROUPS_HAVE_GAUSSIAN_NOISE),
+    GROUPS_HAVE_A_FIXED_NORM,
+    GROUPS_ARE_NOT_CORRELATED,
+    GROUPS_ARE_NOT_ENCODED,
+    GROUPS_NEED_COINS,
 )
 RULES_OF_WHOLE_PLANS: tuple[Entry[Terms], ...] = (
     *TERMS_ARE_KNOWN,

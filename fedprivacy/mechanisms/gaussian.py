@@ -128,10 +128,19 @@ class Gaussian(CentralMechanism):
         # Relative to C under every adjacency: the accountants double the sensitivity under replace-one.
         return dp.GaussianDpEvent(self.noise_multiplier)
 
-    def summed_event(self, shares: int) -> dp.DpEvent:
-        """The event of releasing the sum of `shares` noisy updates to an observer of the sum alone."""
+    def summed_event(self, shares: int, others: Gaussian | None = None) -> dp.DpEvent:
+        """The event of releasing the sum of `shares` noisy updates to an observer of the sum alone.
+
+        Args:
+            shares: The number of updates, the client's among them.
+            others: The least noise of the other updates; None: as much as this.
+        """
+        if others is None:
+            summed = self.noise_multiplier * math.sqrt(shares)
+        else:  # independent draws: variances add up
+            summed = math.hypot(self.noise_multiplier, others.noise_multiplier * math.sqrt(shares - 1))
         # Accountants accept no more noise than this. Stating less noise than there is keeps the bound valid.
-        return dp.GaussianDpEvent(min(self.noise_multiplier * math.sqrt(shares), MAX_NOISE))
+        return dp.GaussianDpEvent(min(summed, MAX_NOISE))
 
     def mu(self, adjacency: str) -> float:
         """The parameter of Gaussian DP: one release is exactly mu-GDP (Dong, Roth and Su 2022, Theorem 2.7).

@@ -28,6 +28,7 @@ from fedprivacy.mechanisms.pure import PureMechanism
 from fedprivacy.mechanisms.registry import GAUSSIAN_VARIANTS, family, mechanism_class, name_in_scenarios
 from fedprivacy.models.frozen_part import FrozenPart
 from fedprivacy.plan.band_search import least_error, numbers_of_bands
+from fedprivacy.plan.group_budgets import with_groups, with_stored_groups
 from fedprivacy.plan.mechanism_search import Candidate, best, calibrated, described
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
@@ -92,11 +93,11 @@ def plan_of(scenario: Scenario, model: ModelSpec | None = None) -> Plan:
     if plan.unit == "example":
         check_sizes(plan, _people(scenario).partition.sizes)
     if privacy.epsilon is None:
-        return _with_room(plan, privacy)
+        return with_groups(_with_room(plan, privacy), privacy.groups)
     if privacy.mechanism == "auto":
         dimension = dimension_of(scenario, model)
         return best(calibrated(plan, privacy.epsilon, dimension, privacy.direction or "lifted"), dimension)
-    return _with_room(plan.calibrate(privacy.epsilon), privacy)
+    return with_groups(_with_room(plan.calibrate(privacy.epsilon), privacy), privacy.groups)
 
 
 def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
@@ -124,7 +125,7 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
     facts = Facts(population, dimension, lambda: stored.least_records or 1, _stored_part(scenario, stored))
     plan = _without_noise(scenario, facts)
     if privacy.epsilon is None:
-        return _with_room(plan, privacy)
+        return with_stored_groups(_with_room(plan, privacy), privacy.groups, stored.groups)
     if privacy.mechanism == "auto" and mechanism is not None and mechanism.name in LOCAL:
         chosen = local_class(mechanism.name).uncalibrated(
             privacy.clipping_norm, getattr(mechanism, "dimension", 0), privacy.direction or "lifted"
@@ -145,7 +146,7 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
                 f"{noise} {stated:.6g} costs epsilon = {spent:.6g} in the whole run, and the scenario asks "
                 f"for privacy.epsilon = {privacy.epsilon:g}"
             )
-    return _with_room(plan, privacy)
+    return with_stored_groups(_with_room(plan, privacy), privacy.groups, stored.groups)
 
 
 def _bands_to_choose_from(scenario: Scenario) -> tuple[int, ...] | None:

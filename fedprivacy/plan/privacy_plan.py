@@ -15,6 +15,7 @@ from typing import Any, ClassVar, get_origin, get_type_hints
 
 import numpy as np
 from dp_accounting import dp_event as dp
+from numpy.typing import NDArray
 
 from fedprivacy.accounting.epsilon import Accounted
 from fedprivacy.accounting.epsilon import epsilon as accounted
@@ -35,7 +36,16 @@ from fedprivacy.mechanisms.pure import MAX_EPSILON, PureMechanism
 from fedprivacy.mechanisms.registry import name_in_scenarios
 from fedprivacy.models.frozen_part import FrozenPart
 from fedprivacy.sampling.batches import BATCHES, Batches
-from fedprivacy.sampling.cohorts import SAMPLERS, CyclicPoissonSampling, Sampler, SeparatedSampling
+from fedprivacy.sampling.cohorts import (
+    SAMPLERS,
+    CyclicPoissonSampling,
+    Ids,
+    PoissonSampling,
+    Sampler,
+    SeparatedSampling,
+)
+from fedprivacy.sampling.group_limits import LEAST_RATE, least_weight
+from fedprivacy.sampling.groups import Groups, members
 
 MOST = 10**9  # of anything that a plan counts or measures, as scenarios have it
 
@@ -61,6 +71,8 @@ class Plan:
         batches: Draws the batches of each client; None with unit "client", where it costs nothing.
         least_records: The records of the smallest client, where a record of a smaller one costs more.
         frozen: The part of the model that no client trains; None where all of it is trained.
+        groups: The groups of clients with stricter budgets; None where all have the same. What the plan
+            states of all clients is that of the others, and so a bound for each group.
     """
 
     trust: str
@@ -76,6 +88,7 @@ class Plan:
     batches: Batches | None = None
     least_records: int | None = None
     frozen: FrozenPart | None = None
+    groups: Groups | None = None
 
     def __post_init__(self) -> None:
         """Raises InputError: with every rule of `combinations` that the plan breaks, or for the event."""
@@ -93,6 +106,19 @@ class Plan:
                 "replace-one, where a client moves the sum by twice the clipping norm. State an event "
                 "relative to this norm, such as GaussianDpEvent."
             )
+        if self.groups is not None:
+            self.groups.check(self.population, self._limits_of_groups)
+
+    @property
+    def _limits_of_groups(self) -> dict[str, tuple[float, float] | None]:
+        """The limits of each setting of a group, within which the plan of all bounds it; None: unused."""
+        rate = self.sampler.rate if isinstance(self.sampler, PoissonSampling) else None
+        local, central = self.trust == "local", self.trust == "central"
+        return {
+            "noise_multiplier": (self.noise_multiplier or 0.0, MOST) if local else None,
+            "weight": (least_weight(self.population), 1.0) if central else None,
+            "rate": (LEAST_RATE, rate) if central and rate is not None else None,
+        }
 
     @property
     def terms(self) -> Terms:
@@ -108,7 +134,7 @@ class Plan:
             cohort=getattr(sampler, "cohort", None),
             separation=sampler.separation if isinstance(sampler, SeparatedSampling) else None,
             rate=getattr(sampler, "rate", None),
-            groups=sampler.groups if isinstance(sampler, CyclicPoissonSampling) else None,
+            sampling_groups=sampler.groups if isinstance(sampler, CyclicPoissonSampling) else None,
             mechanism=None if mechanism is None else name_in_scenarios(mechanism.name),
             noise_draw=self.noise_draw,
             max_participations=self.max_participations,
@@ -119,6 +145,68 @@ class Plan:
             clipping_quantile=None if self.adaptive is None else self.adaptive.quantile,
             bands=None if banded is None else banded.bands,
             noise_rounds=None if banded is None else banded.rounds,
+            groups=self.groups,
+        )
+
+    def of_group(self, name: str) -> Plan:
+        """The plan of a run whose only group is this one: its mechanism, sampler and event are the group's.
+
+        A weight w after clipping to C makes the sensitivity w C, for which the same noise is z / w times as
+        much.
+
+        Args:
+            name: The name of the group, or "others".
+        """
+        if self.groups is None:
+            return self
+        group, mechanism, sampler = self.groups[name], self.mechanism, self.sampler
+        assert isinstance(mechanism, Gaussian)
+        if group.noise_multiplier is not None:
+            mechanism = mechanism.with_noise(group.noise_multiplier)
+        if group.weight is not None:
+            mechanism = Gaussian(
+                mechanism.clipping_norm * group.weight, mechanism.noise_multiplier / group.weight
+            )
+        if group.rate is not None:
+            sampler = PoissonSampling(group.rate)
+        return dataclasses.replace(self, groups=None, mechanism=mechanism, sampler=sampler)
+
+    def weights_of(self, clients: Ids) -> NDArray[np.float64] | None:
+        """The factor of each client's clipped update, shape (clients,); None where all are 1."""
+        if self.groups is None or not any(self.groups.set("weight")):
+            return None
+        return self.groups.values("weight", 1.0, self.population)[clients]
+
+    def randomisers(self, clients: Ids) -> list[tuple[NDArray[np.bool_], LocalMechanism]]:
+        """The local mechanisms of some clients, each with the mask of the clients that have it."""
+        if self.randomiser is None or self.groups is None:
+            return [] if self.randomiser is None else [(np.ones(len(clients), np.bool_), self.randomiser)]
+        places, by_group = members(self.groups, self.population)[clients], []
+        for place, name in enumerate(self.groups.names):
+            mechanism = self.of_group(name).randomiser
+            assert mechanism is not None
+            by_group.append((places == place, mechanism))
+        return by_group
+
+    def draw_cohort(self, stream: np.random.Generator, round: int) -> Ids:
+        """Draws the ids of a round's cohort, sorted, at the rate of each group."""
+        if isinstance(self.sampler, PoissonSampling) and self.groups is not None:
+            rates = self.groups.values("rate", self.sampler.rate, self.population)
+            return self.sampler.draw(self.population, stream, round, rates)
+        return self.sampler.draw(self.population, stream, round)
+
+    @property
+    def expected_weight(self) -> float:
+        """The mean of the summed weights of a cohort: the fixed denominator of the average.
+
+        It is the mean size of a cohort where all weights are 1. Rates, weights and group sizes are public.
+        """
+        if self.groups is None or self.trust != "central":
+            return self.sampler.expected_cohort(self.population)
+        alike = self.sampler.expected_cohort(self.population) / self.population
+        return float(
+            self.groups.values("rate", alike, self.population)
+            @ self.groups.values("weight", 1.0, self.population)
         )
 
     @property
@@ -228,6 +316,8 @@ class Plan:
         """
         if self.banded is not None or self.terms.mechanism in SERVER_ONLY:
             return None
+        if self.groups is not None and self.trust == "local":  # it depends on which groups answered
+            return None
         if isinstance(self.central_noise, Gaussian):
             return self.central_noise.standard_deviation
         if isinstance(self.randomiser, Gaussian):  # independent draws: variances add up
@@ -316,6 +406,10 @@ class Plan:
             data.pop("frozen")
         else:
             data["frozen"] = self.frozen.to_json()
+        if self.groups is None:
+            data.pop("groups")
+        else:
+            data["groups"] = self.groups.to_json()
         return data
 
     @classmethod
@@ -334,6 +428,8 @@ class Plan:
             if values.get("frozen") is not None:
                 _check_types(FrozenPart, values["frozen"])
                 values["frozen"] = FrozenPart(**values["frozen"])
+            if values.get("groups") is not None:
+                values["groups"] = Groups.from_json(values["groups"])
             _check_types(cls, values)
             return cls(**values)
         except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -22,7 +22,8 @@ from fedprivacy.documents.quality import (
 from fedprivacy.models.measures import balanced_accuracy, measures
 from fedprivacy.models.prediction import Predictions
 from fedprivacy.population.clients import Population
-from fedprivacy.population.groups import held_out_groups, held_out_users
+from fedprivacy.population.groups import held_out_budget_groups, held_out_groups, held_out_users
+from fedprivacy.sampling.groups import Groups
 from fedprivacy.scenario import Scenario
 
 LEAST_USERS = 10  # of fewer there is no tenth
@@ -31,7 +32,11 @@ _DRAWS = 400  # of the worst tenth by chance
 
 
 def final_evaluation(
-    scenario: Scenario, people: Population, y: NDArray[np.int64], predictions: Predictions
+    scenario: Scenario,
+    people: Population,
+    y: NDArray[np.int64],
+    predictions: Predictions,
+    budgets: Groups | None = None,
 ) -> dict[str, Any]:
     """The fields of `Final` beside accuracy and loss, from held-out records alone.
 
@@ -42,12 +47,16 @@ def final_evaluation(
         people: Its data; no record that a client trains on is read.
         y: The classes of the records that it is evaluated on, shape (records,).
         predictions: Of the final model on them.
+        budgets: The groups of clients with budgets of their own; None: there are none.
     """
     measured = measures(y, predictions)
     fields: dict[str, Any] = {"measures": Measures.new(**measured.to_json()).to_json()}
     if scenario.evaluation.on != "test":
         return fields
-    if groups := held_out_groups(scenario.data, scenario.evaluation):
+    groups = list(held_out_groups(scenario.data, scenario.evaluation))
+    of_clients = held_out_budget_groups(scenario.data, people.partition, budgets)
+    groups += [] if of_clients is None else [of_clients]
+    if groups:
         fields["groups"] = [by_group(grouping, y, predictions) for grouping in groups]
     users = None if people.test_owned else held_out_users(scenario.data)
     accuracies = None if users is None else by_user(users, predictions.named == y)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.documents.envelope import Performance
-from fedprivacy.documents.guarantee import Privacy, Terms
+from fedprivacy.documents.guarantee import BudgetGroup, Privacy, Terms
 from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.documents.run import Final, Round, RunDocument
 from fedprivacy.errors import InputError
@@ -21,7 +21,7 @@ from fedprivacy.guarantees.charge import COMPLETED, charged
 from fedprivacy.guarantees.ledger import Ledger, broke_off, has_broken_off
 from fedprivacy.guarantees.per_client import per_client
 from fedprivacy.guarantees.remote_nodes import SIMULATION, Stated
-from fedprivacy.guarantees.statement import completed, guarantees
+from fedprivacy.guarantees.statement import completed, group_guarantees, guarantees
 from fedprivacy.io import bounded_json
 from fedprivacy.io.document_part import strict
 from fedprivacy.io.environment import peak_memory_mb, versions
@@ -256,9 +256,30 @@ def stated_privacy(
         batches=written["batches"],
         records_per_client=ledger.get("records_per_client"),
         guarantees=[guarantee.to_json() for guarantee in guarantees(ledger)],
+        **_stated_groups(plan, ledger),
         **completed(ledger),
         per_client=per_client(ledger),
     ).to_json()
+
+
+def _stated_groups(plan: Plan, ledger: Mapping[str, Any]) -> dict[str, Any]:
+    """The groups of clients with budgets of their own, each with its guarantees; empty without any."""
+    if plan.groups is None:
+        return {}
+    sizes, stated = plan.groups.sizes(plan.population), []
+    for name, listed in group_guarantees(ledger).items():
+        group = plan.groups[name]
+        stated.append(
+            BudgetGroup.new(
+                name=name,
+                clients=sizes[name],
+                noise_multiplier=group.noise_multiplier,
+                rate=group.rate,
+                weight=group.weight,
+                guarantees=[guarantee.to_json() for guarantee in listed],
+            ).to_json()
+        )
+    return {"groups": stated}
 
 
 def notes_of(
@@ -352,14 +373,28 @@ def broken_off(document: Mapping[str, Any], status: str, error: str) -> dict[str
     """
     ledger = document["ledger"]
     if status == "failed":
-        claims = [
-            claim if claim["event"] is None else {**claim, "assumptions": broke_off(claim["assumptions"])}
-            for claim in ledger["claims"]
-        ]
-        ledger = {**ledger, "claims": claims}
+        ledger = {**ledger, "claims": _broke_off(ledger["claims"])}
+        if ledger.get("groups"):
+            ledger["groups"] = [
+                {**group, "claims": _broke_off(group["claims"])} for group in ledger["groups"]
+            ]
     stated = [guarantee.to_json() for guarantee in guarantees(ledger)]
     privacy = {**document["privacy"], "guarantees": stated}
+    if ledger.get("groups"):
+        of_groups = group_guarantees(ledger)
+        privacy["groups"] = [
+            {**group, "guarantees": [guarantee.to_json() for guarantee in of_groups[group["name"]]]}
+            for group in privacy["groups"]
+        ]
     return {**document, "status": status, "error": error, "ledger": ledger, "privacy": privacy}
+
+
+def _broke_off(claims: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Claims with the assumption of a run that a fault has ended."""
+    return [
+        claim if claim["event"] is None else {**claim, "assumptions": broke_off(claim["assumptions"])}
+        for claim in claims
+    ]
 
 
 def scenario_digest(directory: RunDirectory) -> str:

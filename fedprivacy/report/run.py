@@ -11,6 +11,7 @@ from fedprivacy.documents.run import RunDocument
 from fedprivacy.report import (
     arm_labels,
     batches,
+    budget_groups,
     candidates,
     classes,
     groups,
@@ -68,6 +69,7 @@ def page(document: RunDocument, *, error: bool = False, command: bool = False) -
                 ],
                 folded=False,
             ),
+            *budget_groups.of_run(document),
             *limits.of_run(document),
             *batches.of_run(document),
             *units.of_run(document),

@@ -29,9 +29,23 @@ class PoissonSampling:
     rate: float
     name: ClassVar[str] = "poisson"
 
-    def draw(self, population: int, stream: np.random.Generator, round: int = 0) -> Ids:
-        """The ids of a round's cohort, sorted, shape (cohort,); it may be empty."""
-        return _coins(population, self.rate, stream)
+    def draw(
+        self,
+        population: int,
+        stream: np.random.Generator,
+        round: int = 0,
+        rates: NDArray[np.float64] | None = None,
+    ) -> Ids:
+        """The ids of a round's cohort, sorted, shape (cohort,); it may be empty.
+
+        Args:
+            population: The number of clients.
+            stream: The random stream of this round's draw.
+            round: The round, which is of no matter.
+            rates: The rate of each client, shape (population,), where groups have their own; they change no
+                client's coin.
+        """
+        return _coins(population, self.rate if rates is None else rates, stream)
 
     def event(self, release: dp.DpEvent, population: int) -> dp.DpEvent:
         """The event of a release about a cohort drawn so."""
@@ -207,11 +221,15 @@ class CyclicPoissonSampling:
         )
 
 
-def _coins(clients: int, rate: float, stream: np.random.Generator) -> Ids:
-    """The places of those whose coins, one for each, come up at a rate; sorted."""
+def _coins(clients: int, rate: float | NDArray[np.float64], stream: np.random.Generator) -> Ids:
+    """The places of those whose coins, one for each, come up at a rate, or each at its own; sorted."""
     # Empty cohorts too: drawing again until somebody is in would be another distribution.
     blocks = [
-        start + np.flatnonzero(stream.random(min(_BLOCK, clients - start)) < rate)
+        start
+        + np.flatnonzero(
+            stream.random(min(_BLOCK, clients - start))
+            < (rate if isinstance(rate, float) else rate[start : start + _BLOCK])
+        )
         for start in range(0, clients, _BLOCK)
     ]
     return np.concatenate(blocks) if blocks else np.arange(0)

@@ -123,7 +123,7 @@ def overlaid(tables: Mapping[str, Any], laid: Mapping[KeyPath, Any], *, clipped:
     base = {key: value for key, value in tables.items() if key != "compare"}
     privacy = base.get("privacy")
     if isinstance(privacy, dict):
-        drop = set()
+        drop = {"groups"}  # clients of a cell have its epsilon alike: no comparison runs with groups
         if laid.get(("privacy", "trust")) == "none" and not clipped:
             drop.add("clipping_norm")  # its own only: without noise, the mechanism is a heuristic
         server = base.get("server")

@@ -34,6 +34,7 @@ PLAN_KEYS = {
     "encoding": "privacy.encoding",
     "clipping_quantile": "privacy.clipping_quantile",
     "bands": "privacy.bands",
+    "groups": "privacy.groups",
 }
 
 

@@ -15,6 +15,12 @@ from fedprivacy.scenario.validation import Inspection, SectionReader, inspect
 
 # The sections of the training: without a comparison, which only a plain training has.
 TRAINING_SECTIONS = {name: kind for name, kind in KINDS.items() if name != "compare"}
+# What an attack measures, and a choice of settings costs, is computed for one noise, rate and weight.
+ALIKE = (
+    "attacks and choices of settings are made for clients with one budget, and would judge each group by the "
+    "claim of all",
+    "Remove it, and run each budget as the section's own.",
+)
 
 
 class ExtendedScenario(Scenario):
@@ -35,6 +41,8 @@ class ExtendedScenario(Scenario):
         reader = SectionReader({**KINDS, **cls.extra})
         cls.read_extra(reader, tables)
         findings = [*whole.findings, *inspect_cells(training, whole), *reader.findings]
+        if whole.parts.get("privacy") is not None and whole.parts["privacy"].groups is not None:
+            findings.append(Finding(("privacy", "groups"), *ALIKE))
         if not findings:
             findings += cls.between(training, Scenario(**whole.parts), reader.parts)
         return Inspection(whole.parts | reader.parts, findings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
@@ -26,9 +26,42 @@ else:
     SharedMechanismName = Literal[SHARED]
 
 Unit = Literal["client", "example"]
+GROUP_NAME = r"^[A-Za-z0-9][A-Za-z0-9-]{0,39}$"
 LEAST_NORM = (
     1e-9  # far above where float32 rounds coarsely, and a clipped gradient may be longer than the bound
 )
+
+
+class BudgetGroup(Section):
+    """Clients with a stricter budget than the others; which clients, and what it costs them, is public."""
+
+    share: float | None = Field(
+        None, gt=0, lt=1, description="The share of all clients that is drawn for the group, such as 0.2."
+    )
+    clients: tuple[Annotated[int, Field(ge=0)], ...] | None = Field(
+        None,
+        strict=False,
+        min_length=1,
+        max_length=10_000,
+        description="The ids of its clients, in place of a share, such as [0, 1, 2].",
+    )
+    epsilon: float | None = Field(
+        None, gt=0, le=10**6, description="Its budget, at most privacy.epsilon, such as 1.0."
+    )
+    noise_multiplier: float | None = Field(
+        None, ge=1e-4, le=10**7, description="Of its clients' own noise, where trust is local, such as 8.0."
+    )
+    through: Literal["weight", "rate"] | None = Field(
+        None,
+        description="What makes its epsilon smaller under central trust: a weight of its clipped updates, as "
+        'without this key, or a lower rate of sampling, such as "rate".',
+    )
+    weight: float | None = Field(
+        None, gt=0, le=1, description="The factor of its clipped updates, in place of epsilon, such as 0.5."
+    )
+    rate: float | None = Field(
+        None, gt=0, le=1, description="Its own rate of Poisson sampling, in place of epsilon, such as 0.05."
+    )
 
 
 class _Privacy(Section):
@@ -51,6 +84,7 @@ class NoPrivacy(_Privacy):
     noise_draw: ClassVar[None] = None
     direction: ClassVar[None] = None
     encoding: ClassVar[None] = None
+    groups: ClassVar[None] = None
     trust: Literal["none"]
     clipping_norm: float | None = Field(
         None,
@@ -76,6 +110,14 @@ class _Budget(_Privacy):
         ge=1e-4,  # the range that the accountants support
         le=10**7,
         description="The noise's standard deviation divided by clipping_norm, such as 4.0.",
+    )
+    groups: dict[Annotated[str, Field(pattern=GROUP_NAME)], BudgetGroup] | None = Field(
+        None,
+        min_length=1,
+        max_length=20,
+        description="Groups of clients with a stricter budget, each a table [privacy.groups.NAME]; clients "
+        "in none have the budget of this section.",
+        examples=[{"cautious": {"share": 0.2, "epsilon": 1.0}}],
     )
 
 

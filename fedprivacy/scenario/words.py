@@ -43,12 +43,17 @@ _BOUNDS = (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most
 
 
 def explain(base: KeyPath, cls: type[Section], error: ValidationError) -> list[Finding]:
-    """One finding for each of pydantic's errors, unknown keys left out (see `unknown_key`)."""
+    """One finding for each of pydantic's errors, unknown keys of the table left out (see `unknown_key`)."""
     return [
         _explain(base, cls, detail)
         for detail in error.errors(include_url=False)
-        if detail["type"] != "extra_forbidden" and not _counts_wrong_elements(detail)
+        if not _is_reported_elsewhere(detail) and not _counts_wrong_elements(detail)
     ]
+
+
+def _is_reported_elsewhere(error: ErrorDetails) -> bool:
+    """Whether it is about an unknown key of the section itself, which `unknown_key` reports."""
+    return error["type"] == "extra_forbidden" and len(error["loc"]) == 1
 
 
 def _counts_wrong_elements(error: ErrorDetails) -> bool:
@@ -58,7 +63,11 @@ def _counts_wrong_elements(error: ErrorDetails) -> bool:
 
 def _explain(base: KeyPath, cls: type[Section], error: ErrorDetails) -> Finding:
     path, given, sort = (*base, *error["loc"]), error["input"], error["type"]
-    field = cls.model_fields[str(error["loc"][0])]
+    field, inner = cls.model_fields[str(error["loc"][0])], _section_within(cls, error)
+    if inner is not None and sort == "extra_forbidden":
+        return Finding(path, "unknown key", suggestion(str(path[-1]), list(inner.model_fields)))
+    if inner is not None:  # a key of a table with a name, such as [privacy.groups.NAME]
+        field = inner.model_fields[str(error["loc"][2])]
     about = field.description or ""
     if sort == "missing":
         return missing(path, field)
@@ -77,8 +86,22 @@ def _explain(base: KeyPath, cls: type[Section], error: ErrorDetails) -> Finding:
         return Finding(path, "the list is empty, at least one element is needed", about)
     if sort == "too_long":
         return Finding(path, f"the list is too long, {error['ctx']['max_length']} is the most", about)
-    bounds = _bounds(field if len(error["loc"]) == 1 else None, error.get("ctx", {}))
+    single = len(error["loc"]) == (1 if inner is None else 3)
+    bounds = _bounds(field if single else None, error.get("ctx", {}))
     return Finding(path, f"must be {bounds}" if bounds else error["msg"], about, literal(given))
+
+
+def _section_within(cls: type[Section], error: ErrorDetails) -> type[Section] | None:
+    """The section of the table with a name that an error is in, or None."""
+    if len(error["loc"]) < 3:
+        return None
+    kinds = [cls.model_fields[str(error["loc"][0])].annotation]
+    while kinds:
+        kind = kinds.pop()
+        if isinstance(kind, type) and issubclass(kind, Section):
+            return kind
+        kinds += get_args(kind)
+    return None
 
 
 def _bounds(field: FieldInfo | None, broken: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ once, and everything else has to follow from them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -127,8 +128,19 @@ def _possible(
     unknown = (noted, not noted) if file and scenario.evaluation.on == "test" else (False,)
     # What says so of the rounds that completed was resumed after a fault.
     broken_off, counts = has_broken_off(released), counts_of(released)
+    of_groups = {
+        group["name"]: counts_of(group) for group in released.get("groups") or () if "participations" in group
+    }
     ledgers = [
-        Ledger(plan, held=held, tested=tested, stated=stated, counts=counts, broken_off=broken_off)
+        Ledger(
+            plan,
+            held=held,
+            tested=tested,
+            stated=stated,
+            counts=counts,
+            counts_of_groups=of_groups,
+            broken_off=broken_off,
+        )
         for stated, tested in product(possible(document["randomness"], held=held), unknown)
     ]
 
@@ -195,6 +207,7 @@ def check_participations(
         raise refusal(
             where, at, f"says {max(counts)} answers of one client, planned are {plan.answers}", remedy
         )
+    _check_groups(ledger, plan, key, where, remedy)
     given, participants = (
         sum(count * clients for count, clients in counts.items()),
         sum(e["cohort"] for e in rounds),
@@ -212,6 +225,28 @@ def check_participations(
     if (least := ledger["least_shares"]) not in shares:
         problem = f"says {least}, its rounds have {' or '.join(map(str, shares))}"
         raise refusal(where, f"{key}.least_shares", problem, remedy)
+
+
+def _check_groups(ledger: Mapping[str, Any], plan: Plan, key: str, where: str, remedy: str) -> None:
+    """Checks that the participations of groups are together those of all clients.
+
+    Raises:
+        InputError: they are not.
+    """
+    if plan.groups is None:
+        return
+    together, sizes = Counter[int](), plan.groups.sizes(plan.population)
+    for at, group in enumerate(ledger.get("groups") or ()):
+        counts = counts_of(group)
+        if any(clients < 1 for clients in counts.values()) or sum(counts.values()) != sizes.get(
+            group["name"]
+        ):
+            problem = f"says {sum(counts.values())} clients, the group has {sizes.get(group['name'])}"
+            raise refusal(where, f"{key}.groups[{at}].participations", problem, remedy)
+        together.update(counts)
+    if dict(together) != counts_of(ledger):
+        problem = f"say {dict(together)} together, all clients have {counts_of(ledger)}"
+        raise refusal(where, f"{key}.groups", problem, remedy)
 
 
 def check_survivors(rounds: Sequence[Mapping[str, Any]], least: int, where: str, remedy: str) -> None:

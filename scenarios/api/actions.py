@@ -374,7 +374,7 @@ def audit(
     if not isinstance(requested.scenario, Scenario):
         raise InputError(f"{_named(source)}: trains no model, so there is no training to audit.")
     check_options(method, canaries, trials, requested.scenario.seed)
-    check_privacy(requested.scenario.privacy.trust, requested.scenario.privacy.unit, _named(source))
+    check_privacy(requested.scenario.privacy, _named(source))
     if account is not None:
         refuse_charge(requested.scenario, "an audit")
     folder = out_of(out)

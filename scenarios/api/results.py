@@ -206,6 +206,12 @@ class Run(Result):
         """The guarantee against each observer."""
         return Guarantees(self.document["privacy"]["guarantees"])
 
+    @cached_property
+    def budget_groups(self) -> dict[str, Guarantees]:
+        """The guarantees of each group of clients with a budget of its own, by name; empty without any."""
+        groups = self.document["privacy"].get("groups") or ()
+        return {group["name"]: Guarantees(group["guarantees"]) for group in groups}
+
     @property
     def accuracy(self) -> float | None:
         """The accuracy after the last round, on the held-out records."""

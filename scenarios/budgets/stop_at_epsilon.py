@@ -60,7 +60,8 @@ def shortened(scenario: AnyScenario, epsilon: float, *, allow_code: bool = False
     expected = replace(plan, rounds=rounds, max_participations=None if cap is None else min(cap, rounds))
     fewer = _of_rounds(scenario, expected, named)
     chosen = plan_in_advance(fewer, allow_code)
-    if chosen != replace(expected, mechanism=chosen.mechanism) or not _alike(chosen, expected):
+    expected_as_drawn = replace(expected, mechanism=chosen.mechanism, groups=chosen.groups)
+    if chosen != expected_as_drawn or not _alike(chosen, expected):
         raise InputError(
             f"{named}: with {rounds} rounds the mechanism would be another one ({chosen.noise_words} instead "
             f"of {plan.noise_words}). Set server.rounds and privacy.epsilon instead."
@@ -75,6 +76,9 @@ def _of_rounds(scenario: Scenario, plan: Plan, named: str) -> Scenario:
     privacy, server = dict(tables["privacy"]), {**tables["server"], "rounds": plan.rounds}
     if privacy.get("epsilon") is not None:
         privacy["epsilon"] = plan.spent().epsilon
+    for name, group in privacy.get("groups", {}).items():
+        if group.get("epsilon") is not None:  # at the noise, weight or rate that the group has
+            group["epsilon"] = min(plan.of_group(name).spent().epsilon, privacy["epsilon"])
     if plan.max_participations is not None:
         privacy["max_participations"] = plan.max_participations
     return Scenario.from_tables({**tables, "privacy": privacy, "server": server}, named)
@@ -84,6 +88,12 @@ def _alike(plan: Plan, expected: Plan) -> bool:
     """Whether two plans have the same mechanism, with noise that is equal up to calibration."""
     if type(plan.mechanism) is not type(expected.mechanism):
         return False
+    if plan.groups is not None and expected.groups is not None:
+        for group, other in zip(plan.groups.groups, expected.groups.groups, strict=True):
+            for setting in ("noise_multiplier", "rate", "weight"):
+                first, second = getattr(group, setting), getattr(other, setting)
+                if not math.isclose(first or 0.0, second or 0.0, rel_tol=NOISE_TOLERANCE):
+                    return False
     noise, whole = plan.noise_multiplier, expected.noise_multiplier
     if noise is None or whole is None:
         return plan.mechanism == expected.mechanism

@@ -176,7 +176,7 @@ def audit(
             "Choose a scenario that trains a model."
         )
     check_options(method, canaries, trials, requested.seed)
-    check_privacy(requested.privacy.trust, requested.privacy.unit, scenario)
+    check_privacy(requested.privacy, scenario)
     if account is not None:
         refuse_charge(requested, "an audit")
     check_out(out or RUNS)

@@ -118,12 +118,14 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
         notes += [worst] if worst else []
         notes += lines_of_run(run)[:1]  # the sentence; the variants are on the page
         result = "; ".join([text, *map(as_clause, notes)])
-        show_brief(document, result, run.privacy.guarantees)
+        of_groups = [each for group in run.privacy.groups or () for each in group.guarantees]
+        show_brief(document, result, run.privacy.guarantees, _by_group(run.privacy), of_groups)
         return
     console.print(Text.assemble((run.name, "bold"), f": {text} ({run.cost})"))
     if worst:
         console.print(worst)
-    for guarantee in run.privacy.guarantees:
+    listed = [*run.privacy.guarantees, *(g for group in run.privacy.groups or () for g in group.guarantees)]
+    for guarantee in listed:
         console.print(f"- {guarantee.words}")
     if run.privacy.per_client:
         console.print(f"- {_of_clients(run.privacy.per_client, run.privacy)}")
@@ -132,6 +134,18 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
     if missing := _missing(run):
         console.print(f"operator-only: {missing}")
     console.print(f"report: {run.path}/report.html")
+
+
+def _by_group(privacy: Privacy) -> dict[str, str]:
+    """Describes for each observer the epsilon of each group of clients; empty without groups."""
+    from fedprivacy.guarantees.statement import printed
+
+    stated: dict[str, list[str]] = {}
+    for group in privacy.groups or ():
+        for each in group.guarantees:
+            if each.holds and each.epsilon is not None:
+                stated.setdefault(each.observer, []).append(f"{group.name} {printed(each.epsilon)}")
+    return {observer: f"by group: {', '.join(groups)}" for observer, groups in stated.items()}
 
 
 def _missing(run: RunDocument) -> str:

@@ -69,7 +69,7 @@ def audit(
         RunError: a run fails.
     """
     check_options(method, canaries, trials, scenario.seed)
-    check_privacy(scenario.privacy.trust, scenario.privacy.unit, scenario.name)
+    check_privacy(scenario.privacy, scenario.name)
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     people = population(scenario.data)
     model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)

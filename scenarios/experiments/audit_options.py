@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.base import MAX_SEED
+from fedprivacy.scenario.sections import Privacy
 
 METHODS = ("one-run", "canary-clients", "both")
 LEAST, MOST = 10, 100_000  # canaries
@@ -26,12 +27,18 @@ def check_options(method: str, canaries: int, trials: int, seed: int) -> None:
         raise InputError(f"--trials {trials}: too many after seed {seed}: each has the next seed.")
 
 
-def check_privacy(trust: str, unit: str, source: str) -> None:
-    """Refuses a scenario whose records are protected, and not its clients, or whose sums are secure.
+def check_privacy(privacy: Privacy, source: str) -> None:
+    """Refuses a scenario that protects records, or has secure sums or groups with budgets of their own.
 
     Raises:
         InputError: it is one.
     """
+    trust, unit = privacy.trust, privacy.unit
+    if privacy.groups is not None:
+        raise InputError(
+            f"{source}: privacy.groups: an audit adds canaries that all have the budget of the section, and "
+            "would say nothing of a group. Remove the groups, and audit each budget as the section's own."
+        )
     if trust == "distributed":
         raise InputError(
             f'{source}: privacy.trust = "{trust}": an audit reads the messages of its canaries one by one, '

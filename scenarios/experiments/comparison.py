@@ -69,6 +69,11 @@ def cells_of(scenario: Scenario, model: ModelSpec) -> list[Cell]:
             'privacy.trust = "none": a comparison takes delta and the clipping norm from the scenario '
             'itself. Set privacy.trust = "central"; trust "none" is one of the cells all the same.'
         )
+    if scenario.privacy.groups is not None:
+        raise InputError(
+            "privacy.groups: the cells of a comparison have one epsilon for all clients. Run the scenario by "
+            "itself, or remove the groups: --set privacy.epsilon=... compares their budgets."
+        )
     cells = []
     for corner, epsilon, variation in places(scenario):
         scenarios = {seed: _scenario(scenario, corner, epsilon, variation, seed) for seed in settings.seeds}

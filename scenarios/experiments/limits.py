@@ -37,6 +37,11 @@ def with_ablations(scenario: Scenario) -> Scenario:
             "--limits: the records are on the nodes of a federation, and ablations without noise would show "
             "them to the server. Measure limits in a simulation, on public records like theirs."
         )
+    if privacy.groups is not None:
+        raise InputError(
+            "--limits: ablations have one epsilon for all clients, and privacy.groups sets several. Leave it "
+            "out, or remove the groups."
+        )
     if privacy.trust == "none" or privacy.epsilon is None:
         raise InputError(
             "--limits: ablations keep the epsilon of a run, and this scenario sets none. Set privacy.trust "

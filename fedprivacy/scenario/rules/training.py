@@ -7,6 +7,7 @@ from fedprivacy.io.rule_table import Entry, broken_rules
 from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.rules.aggregation import AGGREGATION_RULES
 from fedprivacy.scenario.rules.budget import BUDGET_RULES
+from fedprivacy.scenario.rules.budget_groups import BUDGET_GROUP_RULES
 from fedprivacy.scenario.rules.clipping import CLIPPING_RULES
 from fedprivacy.scenario.rules.correlated import CORRELATED_RULES
 from fedprivacy.scenario.rules.data import DATA_RULES
@@ -39,6 +40,7 @@ TRAINING_RULES: tuple[Entry[Values], ...] = (
     *ENCODING_RULES,
     *SERVER_NOISE_RULES,
     *GROUP_RULES,
+    *BUDGET_GROUP_RULES,
 )
 
 

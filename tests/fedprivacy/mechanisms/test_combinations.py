@@ -27,6 +27,7 @@ from fedprivacy.sampling.cohorts import (
     PoissonSampling,
     SeparatedSampling,
 )
+from fedprivacy.sampling.groups import Group, Groups
 
 APART = SeparatedSampling(2, 4)
 CENTRAL = Plan("central", "client", "replace-one", 20, 10, APART, Gaussian(1.0, 2.0), 1e-3)
@@ -41,6 +42,8 @@ STUDENT = replace(CENTRAL, mechanism=EncodedStudent(1.0, 2.0, 9.0, "signs", 9, 9
 SHARES = replace(
     LOCAL_PLAN, trust="distributed", noise_draw=None, mechanism=Skellam(1.0, 2.0, 10, 18, 20, 15, 2)
 )
+GROUPS = Groups((Group("cautious", share=0.25),))
+GROUPED = replace(LOCAL_PLAN, groups=GROUPS)
 OF_RECORDS = {"unit": "example", "batches": ShuffledBatches(1)}
 # A plan, what is changed in it, and the term and the words of the rule that it breaks then.
 BROKEN = [
@@ -91,6 +94,16 @@ BROKEN = [
     (MESSAGES, {"unit": "household"}, "unit", "unknown. Use one of"),
     (MESSAGES, {"adjacency": "bounded"}, "adjacency", "unknown. Use one of"),
     (MESSAGES, {"noise_draw": "other"}, "noise_draw", "unknown. Use one of"),
+    (GROUPED, {"trust": "none", "mechanism": ClipOnly(1.0), "max_participations": None}, "groups", "no group has an epsilon"),
+    (SHARES, {"groups": GROUPS}, "groups", "sums in which shares differ"),
+    (RECORDS, {"groups": GROUPS}, "groups", "noise in steps on records is alike"),
+    (MESSAGES, {"groups": GROUPS}, "groups", "accounted for with Gaussian noise"),
+    (STUDENT, {"groups": GROUPS}, "groups", "accounted for with Gaussian noise"),
+    (ADAPTIVE, {"groups": GROUPS}, "groups", "the count that moves the clipping norm"),
+    (BANDED, {"groups": GROUPS}, "groups", "of one weight and one schedule"),
+    (SIGNS, {"groups": GROUPS}, "groups", "after the encoding, whose codes it changes"),
+    (CENTRAL, {"groups": GROUPS}, "groups", "the proof for them exchanges a client"),
+    (CENTRAL, {"groups": GROUPS, "sampler": FixedSampling(2)}, "groups", '"fixed" has cohorts of a fixed size'),
 ]  # fmt: skip
 
 

@@ -32,6 +32,7 @@ FIXED = ("sampling={name='fixed', cohort=4}",)
 SHARED = ("privacy.trust=distributed",)
 APART = ("sampling={name='separated', cohort=3, separation=3}", "server.rounds=5")
 PATIENT = ("server.patience=1", "data.public_fraction=0.3", "server.rounds=6", "server.learning_rate=30.0")
+GROUPED = (*LOCAL, *POISSON, "privacy.groups.careful={share=0.25, noise_multiplier=5.0}")
 HONEST = {
     "no privacy": NONE,
     "clipping alone": CLIPPED,
@@ -79,6 +80,10 @@ HONEST = {
     "dropout": ("federation.dropout=0.4",),
     "dropout, local": ("federation.dropout=0.4", *LOCAL),
     "evaluated on public records, at times": ("data.public_fraction=0.3", "evaluation={on='public', every=2}"),
+    "groups, central": (*POISSON, "privacy.groups.light={share=0.25, weight=0.5}", "privacy.groups.rare={clients=[1, 2], rate=0.2}"),
+    "groups, central, epsilon": (*POISSON, "privacy.epsilon=4.0", "privacy.groups.light={share=0.25, epsilon=2.0}", "privacy.groups.rare={clients=[1, 2], epsilon=2.0, through='rate'}"),
+    "groups, local": GROUPED,
+    "groups, local, epsilon": (*LOCAL, *POISSON, "privacy.epsilon=4.0", "privacy.noise_draw=sum", "privacy.groups.careful={share=0.25, epsilon=2.0}"),
     "two hosts": ("federation.hosts=2", *LOCAL),
 }  # fmt: skip
 
@@ -90,8 +95,11 @@ def read_again(document: dict[str, Any], *, shown: bool = True) -> None:
     if not shown:
         return
     page = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", "", render(checked))))
-    for guarantee in document["privacy"]["guarantees"]:
-        assert guarantee["words"] in page
+    groups = document["privacy"].get("groups", ())
+    for part in (document["privacy"], *groups):
+        for guarantee in part["guarantees"]:
+            assert guarantee["words"] in page
+    assert ("Budgets that differ" in page) == bool(groups)
 
 
 @pytest.mark.exhaustive(every=5)
@@ -166,6 +174,7 @@ BROKEN = {
     "records": (*LOCAL, *RECORDS),
     "early stopping": ("server.patience=3", "data.public_fraction=0.3"),
     "no privacy": NONE,
+    "groups": GROUPED,
 }
 
 
@@ -226,7 +235,7 @@ def test_a_round_of_more_clients_than_may_be_asked_is_refused(
 
 
 @pytest.mark.parametrize("status", ["interrupted", "failed"])
-@pytest.mark.parametrize("settings", [(), (*LOCAL, *POISSON)], ids=["central", "local"])
+@pytest.mark.parametrize("settings", [(), (*LOCAL, *POISSON), GROUPED], ids=["central", "local", "groups"])
 def test_a_run_that_was_heard_of_from_afar_is_read_again_however_much_was_heard(
     settings: tuple[str, ...], status: str, make_scenario, tmp_path: Path
 ) -> None:
@@ -265,4 +274,30 @@ def test_groups_of_clients_that_the_counts_of_answers_do_not_have_are_refused(
     document["ledger"]["clients"] = forged(groups[:2]) + groups[2:]
     (path / "run.json").write_text(json.dumps(document))
     with pytest.raises(InputError, match=r"run\.json: ledger\.clients: "):
+        checked_document(path)
+
+
+FORGED = {
+    "another epsilon": (("privacy", "groups", 0, "guarantees", 0, "epsilon"), 0.5),
+    "another event": (("ledger", "groups", 0, "claims", 0, "event", "count"), 1),
+    "an assumption left out": (("ledger", "groups", 0, "claims", 0, "assumptions"), ["none"]),
+    "another size": (("privacy", "groups", 0, "clients"), 4),
+    "more answers of nobody": (("ledger", "groups", 0, "participations"), {"1": 3}),
+    "a group left out": (("ledger", "groups"), []),
+    "another noise": (("plan", "groups", 0, "noise_multiplier"), 6.0),
+    "another share": (("plan", "groups", 0, "share"), 0.5),
+}
+
+
+@pytest.mark.parametrize(("place", "value"), FORGED.values(), ids=FORGED)
+def test_what_a_group_did_not_have_is_refused(
+    place: tuple[str | int, ...], value: Any, make_scenario, tmp_path: Path
+) -> None:
+    document = run(make_scenario(*GROUPED), tmp_path, report=False)
+    path, part = Path(document["path"]), document
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    (path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"run\.json: .*groups"):
         checked_document(path)

@@ -1,0 +1,104 @@
+"""Groups of clients with stricter budgets in a scenario: what is accepted, and what is refused with a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedprivacy.errors import ScenarioError
+from fedprivacy.scenario import Scenario
+
+TEXT = """
+name = "groups"
+[data]
+name = "synthetic"
+records = 400
+test_records = 100
+features = 5
+partition = "iid"
+clients = 40
+[model]
+name = "logistic"
+[training]
+learning_rate = 0.5
+[server]
+rounds = 4
+[sampling]
+name = "poisson"
+rate = 0.5
+[privacy]
+trust = "{trust}"
+clipping_norm = 1.0
+delta = 1e-3
+{budget}
+[privacy.groups.cautious]
+{group}
+"""
+
+
+def scenario(group: str, trust: str = "central", budget: str = "epsilon = 4.0", *changes: str) -> Scenario:
+    return Scenario.from_text(TEXT.format(trust=trust, budget=budget, group=group), overrides=changes)
+
+
+@pytest.mark.parametrize("trust", ["local", "central"])
+def test_a_scenario_with_groups_is_written_and_read_back(trust: str) -> None:
+    first = scenario("share = 0.25\nepsilon = 1.0", trust)
+    assert first.privacy.groups["cautious"].share == 0.25
+    assert Scenario.from_text(first.to_toml()) == first
+
+
+def test_a_scenario_without_groups_does_not_name_them() -> None:
+    tables = Scenario.from_text(
+        TEXT.format(trust="central", budget="epsilon = 4.0", group="").partition("[privacy.groups")[0]
+    ).tables()
+    assert "groups" not in tables["privacy"]
+
+
+def test_whole_tables_with_a_comparison_are_read_back() -> None:
+    """Its cells, of other epsilons and trust models, are those of one budget for all clients."""
+    first = scenario('share = 0.25\nepsilon = 3.0\nthrough = "rate"')
+    assert Scenario.from_tables(first.tables(), "tables") == first
+    assert first.cell("local", 1.0, 1).privacy.groups is None
+
+
+def test_another_trust_model_drops_groups_it_cannot_have() -> None:
+    assert scenario("share = 0.25\nepsilon = 1.0").cell("none", None, 1).privacy.groups is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (("share = 0.25\nclients = [1]\nepsilon = 1.0",), "cautious: has both a share and clients. Remove one."),
+        (("epsilon = 1.0",), "cautious: has no clients. Add share = 0.2"),
+        (("share = 0.25",), "cautious: has no budget of its own. Add epsilon or weight or rate."),
+        (("share = 0.25\nepsilon = 1.0\nweight = 0.5",), "weight: given together with epsilon"),
+        (("share = 0.25\nepsilon = 5.0",), "epsilon = 5.0: above privacy.epsilon = 4, which the others have"),
+        (("share = 0.25\nnoise_multiplier = 5.0",), "one noise of the server protects all groups"),
+        (("share = 0.25\nrate = 0.6",), "rate = 0.6: above sampling.rate = 0.5"),
+        (("share = 0.25\nweight = 1e-4",), "weight = 0.0001: below 0.001"),
+        (("share = 0.25\nweight = 0.5\nthrough = \"rate\"",), "through = \"rate\": has no effect"),
+        (("share = 0.25\nepsilon = 1.0", "local", "noise_multiplier = 3.0"), "a group sets its budget alike"),
+        (("share = 0.25\nnoise_multiplier = 2.0", "local", "noise_multiplier = 3.0"), "below privacy.noise_multiplier = 3"),
+        (("share = 0.25\nweight = 0.5", "local"), "each message is charged in full"),
+        (("share = 0.25\nepsilon = 1.0", "central", "noise_multiplier = 3.0"), "the epsilon of nobody is known"),
+        (("share = 0.25\nepsilon = 1.0", "distributed"), "sums in which shares differ"),
+        (("share = 0.25\nepsilon = 1.0", "none", ""), "groups: has no effect with trust = \"none\""),
+        (("share = 0.25\nepsilon = 1.0", "central", "epsilon = 4.0", "sampling.name=fixed", "sampling.cohort=4"), "cohorts of a fixed size"),
+        (("share = 0.25\nrate = 0.1", "central", "epsilon = 4.0", "sampling.name=all"), "draws nobody"),
+        (("share = 0.25\nepsilon = 1.0", "central", "epsilon = 4.0", "privacy.unit=example"), "protected as a whole"),
+        (("share = 0.25\nepsilon = 1.0", "central", "epsilon = 4.0", "privacy.clipping_quantile=0.5"), "the count that moves the clipping norm"),
+        (("share = 0.25\nepsilon = 1.0", "central", "epsilon = 4.0", "privacy.encoding=signs"), "groups: a weight would come after the encoding"),
+        (("share = 0.25\nepsilon = 1.0", "local", "epsilon = 4.0", "privacy.mechanism=privunit"), "accounted for with Gaussian noise"),
+        (("share = 0.25\nepsilon = 1.0", "local", "epsilon = 4.0", "server.denoise=james-stein"), "its size has to be known"),
+        (("clients = [40]\nepsilon = 1.0",), "there is no client 40: ids are from 0 to 39"),
+        (("clients = [1, 1]\nepsilon = 1.0",), "client 1 is in group cautious already"),
+        (("share = 0.001\nepsilon = 1.0",), "share = 0.001: of 40 clients it is none"),
+        (("share = 0.99\nepsilon = 1.0",), "leave none of 40 clients to the others"),
+        (("share = 1.5\nepsilon = 1.0",), "share = 1.5: must be above 0 and below 1. The share of all clients"),
+        (("shares = 0.5\nepsilon = 1.0",), "cautious.shares: unknown key. Did you mean share?"),
+        (("share = 0.25\nepsilon = 1.0\n[privacy.groups.others]\nshare = 0.2\nepsilon = 1.0",), "the name of the clients in no group"),
+    ],
+)  # fmt: skip
+def test_groups_that_cannot_be_are_refused_with_the_reason(changes: tuple[str, ...], words: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        scenario(*changes)
+    assert words in str(refused.value), str(refused.value)

@@ -1,0 +1,137 @@
+"""Runs with budgets that differ, from the scenario to the page; and the commands that refuse them."""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedprivacy.errors import InputError
+from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.report import page_of
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.attack.scenario import AttackScenario
+from fedprivacy.verification.verify import checked_document
+from scenarios.api.results import Run as RunResult
+from scenarios.budgets.planned_work import planned
+from scenarios.budgets.stop_at_epsilon import shortened
+from scenarios.cli.display import show_run
+from scenarios.experiments.audit_options import check_privacy
+from scenarios.experiments.comparison import compare
+from scenarios.experiments.limits import with_ablations
+from scenarios.runner import run
+
+CENTRAL = (
+    *("privacy.epsilon=4.0", "sampling={name='poisson', rate=0.5}"),
+    "privacy.groups.light={share=0.25, epsilon=1.0}",
+)
+LOCAL = ("privacy.epsilon=4.0", "privacy.trust=local", "privacy.groups.careful={share=0.25, epsilon=1.0}")
+
+
+@pytest.mark.parametrize("changes", [CENTRAL, LOCAL], ids=["central", "local"])
+def test_each_group_is_on_the_terminal_and_on_the_page(
+    changes: tuple[str, ...], make_scenario, tmp_path: Path
+) -> None:
+    document = run(make_scenario(*changes), tmp_path)
+    name = "light" if changes == CENTRAL else "careful"
+    stated = {group["name"]: group for group in document["privacy"]["groups"]}
+    assert {key: group["clients"] for key, group in stated.items()} == {name: 3, "others": 9}
+    of_groups = RunResult(document).budget_groups
+    assert of_groups[name]["outsider"].epsilon <= of_groups["others"]["outsider"].epsilon
+    assert RunResult({"privacy": {"guarantees": []}}).budget_groups == {}
+    shown = io.StringIO()
+    with redirect_stdout(shown):
+        show_run(document)
+    assert f"by group: {name} 1, others 4" in shown.getvalue()
+    assert len(shown.getvalue().splitlines()) <= 6
+    with redirect_stdout(shown):
+        show_run(document, verbose=True)
+    page = page_of(checked_document(Path(document["path"])))
+    [section] = [section for section in page.sections if section.id == "budget-groups"]
+    table = section.blocks[1]
+    assert [row[0] for row in table.rows] == [name, "others"]
+    for group in stated.values():
+        for guarantee in group["guarantees"]:
+            assert guarantee["words"] in shown.getvalue()
+            if guarantee["epsilon"] is not None:
+                assert f"group {group['name']} of {group['clients']} clients" in guarantee["words"]
+                assert any(text.startswith("groups are public") for text in guarantee["assumptions"])
+
+
+def test_the_accuracy_of_each_group_is_measured_on_the_held_out_records_of_its_clients(
+    make_scenario, tmp_path: Path
+) -> None:
+    """They belong to clients, so it is the operator's, as the accuracy of all is then."""
+    path, random = tmp_path / "people.npz", np.random.default_rng(1)
+    users = np.array([f"u{number:02d}" for number in range(12)])
+    x = random.standard_normal((120, 4)).astype(np.float32)
+    y = (x[:, 0] > 0).astype(np.int64)
+    tested = np.repeat(["u03", "u05", "stranger"], 20)
+    np.savez(
+        path, x_train=x, y_train=y, x_test=x[:60], y_test=y[:60],
+        user_train=np.tile(users, 10), user_test=tested,
+    )  # fmt: skip
+    data = f"data={{name='npz', path='{path}', partition='by-user'}}"
+    asked = make_scenario(data, "privacy.groups.light={clients=[3], weight=0.5}")
+    document = run(asked, tmp_path)
+    [measured] = document["final"]["groups"]
+    assert measured["column"] == "privacy.groups"
+    records = {group["group"]: group["records"] for group in measured["groups"]}
+    assert sum(records.values()) == 40  # those of the stranger are of no group
+    assert records["light"] in (0, 20)
+    public = checked_document(Path(document["path"]))
+    assert public["final"]["groups"] == document["final"]["groups"]
+    from fedprivacy.documents.redaction import public as shown
+
+    assert "groups" not in (shown(document).get("final") or {})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [CENTRAL, LOCAL, (*CENTRAL, "privacy.groups.light={share=0.25, epsilon=1.0, through='rate'}")],
+    ids=["weight", "noise", "rate"],
+)
+def test_a_run_that_ends_at_an_epsilon_keeps_the_settings_of_its_groups(
+    changes: tuple[str, ...], make_scenario
+) -> None:
+    asked = make_scenario(*changes, "server.rounds=8")
+    limit = 0.6 * plan_of(asked).spent().epsilon
+    fewer = shortened(asked, limit)
+    whole, part = plan_of(asked), plan_of(fewer)
+    assert part.rounds < 8
+    assert part.spent().epsilon <= limit
+    for first, second in zip(whole.groups.groups, part.groups.groups, strict=True):
+        for setting in ("noise_multiplier", "rate", "weight"):
+            values = [getattr(group, setting) or 0.0 for group in (first, second)]
+            assert values[0] == pytest.approx(values[1], rel=1e-3)
+        assert part.of_group(second.name).spent().epsilon < whole.of_group(first.name).spent().epsilon
+
+
+@pytest.mark.parametrize("changes", [CENTRAL, LOCAL], ids=["central", "local"])
+def test_an_account_is_charged_for_the_group_that_is_protected_least(
+    changes: tuple[str, ...], make_scenario
+) -> None:
+    """A policy covers every client, so what enters it is the dearest group's."""
+    with_groups, without = make_scenario(*changes), make_scenario(*changes)
+    tables = without.tables()
+    tables["privacy"].pop("groups")
+    without = Scenario.from_tables(tables, "without")
+    [charged], [plain] = planned(with_groups).ledgers, planned(without).ledgers
+    assert [claim["event"] for claim in charged["claims"]] == [claim["event"] for claim in plain["claims"]]
+
+
+def test_commands_that_know_one_budget_refuse_groups(make_scenario, base_text: str, tmp_path: Path) -> None:
+    asked = make_scenario(*CENTRAL)
+    with pytest.raises(InputError, match="one epsilon for all clients"):
+        compare(asked, tmp_path, workers=1)
+    with pytest.raises(InputError, match="would say nothing of a group"):
+        check_privacy(asked.privacy, "scenario")
+    with pytest.raises(InputError, match="--limits"):
+        with_ablations(asked)
+    attack = base_text + "[game]\nmembers = 5\nnonmembers = 5\n[attacks.loss]\nseat = 'outsider'\n"
+    with pytest.raises(InputError, match="would judge each group by the claim of all"):
+        AttackScenario.from_text(attack, overrides=CENTRAL)
+    assert not list(tmp_path.iterdir())
