@@ -1,4 +1,4 @@
-"""The document of a plan: how many clients, which epsilon or which accuracy runs of a simulation forecast."""
+"""The document of a plan: the clients, epsilon or accuracy that runs of a simulation forecast."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Development(Part):
 
     clients: Annotated[int, CHECKED] = Field(ge=1)
     total: Annotated[int, CHECKED] = Field(ge=1)
-    kept: Annotated[str, CHECKED] = Field(pattern="^(public|clients|records)$")
+    source: Annotated[str, CHECKED] = Field(pattern="^(public|clients|records)$")
     records: Annotated[int, CHECKED] = Field(ge=1)
     classes: Annotated[int, CHECKED] = Field(ge=1)
     public: Annotated[bool, CHECKED]

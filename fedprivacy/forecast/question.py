@@ -107,7 +107,7 @@ class Question:
 
 
 def counts(available: int, wanted: int | None = None) -> list[int]:
-    """Numbers of clients, evenly spaced in their logarithm down to 1/128 of the largest; the wanted one too.
+    """Numbers of clients, evenly spaced in their logarithm, down to 1/128; the wanted one too.
 
     >>> counts(1149), counts(4)
     ([9, 18, 36, 71, 143, 286, 573, 1149], [1, 2, 3, 4])

@@ -28,12 +28,12 @@ class DevelopmentSplit:
 
     Args:
         people: The clients that train, with their records.
-        kept: The source of the development records: "public", "clients" or "records".
+        source: The source of the development records: "public", "clients" or "records".
         rows: Their numbers, shape (development records,).
     """
 
     people: Population
-    kept: str
+    source: str
     rows: NDArray[np.int64]
 
     @classmethod
@@ -51,9 +51,9 @@ class DevelopmentSplit:
         stream = Streams(seed).stream("plan/development")
         if partition.clients >= MANY_CLIENTS:
             order = stream.permutation(partition.clients)
-            kept = np.sort(order[: round(SHARE * partition.clients)])
-            training = np.setdiff1d(order, kept)
-            rows = np.concatenate([partition.records(int(client)) for client in kept])
+            held = np.sort(order[: round(SHARE * partition.clients)])
+            training = np.setdiff1d(order, held)
+            rows = np.concatenate([partition.records(int(client)) for client in held])
             return cls(nested(people, training, len(training)), "clients", rows)
         groups, held = [], []
         for client in range(partition.clients):

@@ -22,7 +22,7 @@ REACH = (
     "Beyond the largest measured number the law answers up to four times as far, and only where it has "
     "predicted the largest number from the others, fits, and where no mean falls by more than noise explains."
 )
-KEPT = {
+MEASURED_ON = {
     "public": "Accuracy while planning is that on {records} public records, which no client owns.",
     "clients": "A fifth of the clients do not train: their {records} records measure accuracy meanwhile.",
     "records": "A fifth of each client's records do not train: these {records} measure accuracy meanwhile.",
@@ -44,11 +44,11 @@ def page(document: PlanDocument, *, error: bool = False, command: bool = False) 
     ]
     drawn = _picture(document)
     missing = Text(answer.sentence(document), "status")
-    kept = KEPT[document.development.kept].format(records=f"{document.development.records:,}")
+    measured_on = MEASURED_ON[document.development.source].format(records=f"{document.development.records:,}")
     sections = [
         Section("guarantees", "What a run as planned would guarantee", protection.blocks(cells, "")),
         Section("law", "The law and its error", [Text(LAW), *_checks(document), Text(REACH)], folded=False),
-        Section("development", "What was measured on what", [Text(kept)]),
+        Section("development", "What was measured on what", [Text(measured_on)]),
         *page_end.closing(document, command=command),
     ]
     return Page(

@@ -183,17 +183,17 @@ def plan(
 def _check_clients(question: Question, available: int, total: int) -> None:
     """Refuses more clients than runs or the law can answer for."""
     wanted = question.clients
-    kept = f"{total - available} of the {total:,} are kept to measure on"
+    reserved = f"{total - available} of the {total:,} are kept to measure on"
     if wanted is None or wanted <= available:
         return
     if question.unknown == "epsilon":
         raise InputError(
-            f"--clients {wanted}: {available:,} clients can train here ({kept}). Give at most {available}, "
+            f"--clients {wanted}: {available:,} clients can train here ({reserved}). Give at most {available}, "
             "or bring more data."
         )
     if wanted > FARTHEST * available:
         raise InputError(
-            f"--clients {wanted}: {available:,} clients can train here ({kept}), and the law is extrapolated "
+            f"--clients {wanted}: {available:,} clients can train here ({reserved}), and the law is extrapolated "
             f"to {FARTHEST:g} times as many at most. Bring more data."
         )
 
@@ -289,7 +289,7 @@ def _development(runs: Runs) -> dict[str, Any]:
     return {
         "clients": runs.clients,
         "total": runs.people.partition.clients,
-        "kept": runs.split.kept,
+        "source": runs.split.source,
         "records": len(runs.split.rows),
         "classes": runs.people.dataset.classes,
         "public": is_public(runs.scenario.tables()["data"]),

@@ -111,21 +111,21 @@ def tested(curve: Curve) -> str:
 
 def _focus(document: PlanDocument, curve: Curve) -> tuple[str, str]:
     """The number in focus and its label."""
-    answer, asked = curve.answer, document.question
+    answer, question = curve.answer, document.question
     if answer is None:
         return "—", WITHHELD
-    target = f"for {wanted(document)}" if asked.target_accuracy else f"accuracy of {_clients(document)}"
-    if asked.epsilon is not None:
+    target = f"for {wanted(document)}" if question.target_accuracy else f"accuracy of {_clients(document)}"
+    if question.epsilon is not None:
         target += f" at {_epsilon(document)}"
-    elif asked.clients is not None:
+    elif question.clients is not None:
         target += f" with {_clients(document)}"
     if answer.verdict == "unreachable":
         return "Out of reach", f"{target}: {_without_noise(document)}"
     if answer.value is None:
-        if asked.unknown == "accuracy":
+        if question.unknown == "accuracy":
             return "—", target
         return f"more than {_named(document, answer.largest)}", f"{target}: the curve does not reach it"
-    if asked.unknown == "accuracy":
+    if question.unknown == "accuracy":
         return words.accuracy(answer.value), f"{target}; {INTERVAL} {_shares(answer)}"
     how = " (extrapolated)" if answer.verdict == "extrapolated" else ""
     return _named(document, answer.value), f"{target}{how}; {INTERVAL} {_ends(answer)}"
