@@ -23,6 +23,7 @@ FARTHEST = 4.0  # an extrapolation ends at this multiple of the largest measured
 MOST_FALL = 3.0  # standard errors by which means may fall where they should rise
 MOST_MISFIT = 4.0  # by which the squared error of the law may exceed what the repeats explain,
 SMALL_ERROR = 0.02  # unless it is as small as this: a finite set of development records bends a curve too
+TOLERANCE = 0.01  # the standard deviation by which a law may miss and still serve to predict
 LEAST_POINTS = 4  # for three parameters
 
 
@@ -109,7 +110,7 @@ class Curve:
         points = len(self.x) - 1
         law, last = self._fit(points), self.x[-1]
         laws, noise = self._replicates(law, points, "held-out", shared=False)
-        spread = np.sqrt(self.variances[-1] * max(1.0, self._misfit(law, points)))
+        spread = np.sqrt(self.variances[-1] * max(1.0, self._misfit(law, points)) + TOLERANCE**2)
         low, high = np.percentile(laws.accuracy(last) + spread * noise, PERCENTILES)
         predicted = float(law.accuracy(last))
         return HeldOut(last, predicted, float(low), float(high), float(self.means[-1]))
@@ -166,7 +167,8 @@ class Curve:
         common = stream.standard_normal(REPLICATES)
         if shared:
             drawn += np.sqrt(np.clip(expected * (1 - expected), 0, None) / self.records) * common[:, None]
-        laws = fit_many(self._x[:points], drawn, self.variances[:points], self.floor, self.highest)
+        x, variances = self._x[:points], self.variances[:points]
+        laws = fit_many(x, drawn, variances, self.floor, self.highest, around=law)
         return laws, scale * stream.standard_normal(REPLICATES)
 
 

@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 SLOPES = np.geomspace(0.25, 4.0, 21)
 BELOW, ABOVE = 8.0, 64.0  # how far `half` may lie outside of the measured numbers
 STEPS = 100  # of `half`, evenly spaced in its logarithm
+FINER = 4.0  # how much finer a grid is near its center
 LEAST_VARIANCE = 1e-8  # of a mean accuracy, so that equal repeats get no infinite weight
 
 
@@ -81,7 +82,9 @@ def fit(x: Floats, means: Floats, variances: Floats, floor: float, highest: floa
     return Law(floor, float(ceiling), math.exp(float(half)), float(slope))
 
 
-def fit_many(x: Floats, means: Floats, variances: Floats, floor: float, highest: float) -> Law:
+def fit_many(
+    x: Floats, means: Floats, variances: Floats, floor: float, highest: float, around: Law | None = None
+) -> Law:
     """The laws of many curves at the same x, by a search over a grid that gives the same on every machine.
 
     Args:
@@ -90,10 +93,14 @@ def fit_many(x: Floats, means: Floats, variances: Floats, floor: float, highest:
         variances: As of `fit`.
         floor: As of `fit`.
         highest: As of `fit`.
+        around: A law near which the grid is finer, so that curves near it have laws near it.
     """
     weights = 1.0 / np.maximum(variances, LEAST_VARIANCE)
-    halves = np.geomspace(x[0] / BELOW, x[-1] * ABOVE, STEPS)
-    half, slope = (grid.ravel() for grid in np.meshgrid(halves, SLOPES, indexing="ij"))
+    halves, slopes = np.geomspace(x[0] / BELOW, x[-1] * ABOVE, STEPS), SLOPES
+    if around is not None:
+        halves = _finer_near(float(around.half), halves)
+        slopes = _finer_near(float(around.slope), slopes)
+    half, slope = (grid.ravel() for grid in np.meshgrid(halves, slopes, indexing="ij"))
     shares = _share(x[None], half[:, None], slope[:, None])
     raised = means - floor
     # Given half and slope the ceiling is a linear regression without intercept.
@@ -102,6 +109,15 @@ def fit_many(x: Floats, means: Floats, variances: Floats, floor: float, highest:
     height = np.clip(cross / np.maximum(square, 1e-300), 0.0, max(highest - floor, 0.0))
     best = np.argmin(height * (height * square - 2 * cross), axis=1)
     return Law(floor, floor + height[np.arange(len(means)), best], half[best], slope[best])
+
+
+def _finer_near(center: float, grid: Floats) -> Floats:
+    """A grid between the same ends, finer near its center, which is one of its points."""
+    center = float(f"{center:.6g}")  # the last bits of a fit differ between machines
+    steps = np.linspace(0.0, 1.0, len(grid) // 2 + 1)[1:]
+    shares = np.sinh(FINER * steps) / np.sinh(FINER)
+    below, above = (np.log(end / center) * shares for end in (grid[0], grid[-1]))
+    return np.asarray(center * np.exp(np.concatenate([below[::-1], [0.0], above])))
 
 
 def _share(x: float | Floats, half: float | Floats, slope: float | Floats) -> Floats:

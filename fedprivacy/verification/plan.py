@@ -75,7 +75,8 @@ def no_answer(clients: int) -> dict[str, Any]:
     """The answer where the wanted accuracy is above that without noise."""
     size = float(clients)
     none = dict.fromkeys(("value", "low", "high"))
-    return {"answer": {"verdict": "unreachable", **none, "largest": size, "limit": size}}
+    answer = {"verdict": "unreachable", **none, "largest": size, "limit": size}
+    return {"answer": answer, "guarantees": []}
 
 
 def claims_of(plan: Plan, *, tested: bool) -> list[dict[str, Any]]:

@@ -183,18 +183,15 @@ def plan(
 def _check_clients(question: Question, available: int, total: int) -> None:
     """Refuses more clients than runs or the law can answer for."""
     wanted = question.clients
-    reserved = f"{total - available} of the {total:,} are kept to measure on"
+    here = f"{available:,} of {total:,} clients can train here, the others measure"
     if wanted is None or wanted <= available:
         return
     if question.unknown == "epsilon":
-        raise InputError(
-            f"--clients {wanted}: {available:,} clients can train here ({reserved}). Give at most {available}, "
-            "or bring more data."
-        )
+        raise InputError(f"--clients {wanted}: {here}. Give at most {available}, or bring more data.")
     if wanted > FARTHEST * available:
         raise InputError(
-            f"--clients {wanted}: {available:,} clients can train here ({reserved}), and the law is extrapolated "
-            f"to {FARTHEST:g} times as many at most. Bring more data."
+            f"--clients {wanted}: {here}, and the law is extrapolated to {FARTHEST:g} times as many at most. "
+            "Bring more data."
         )
 
 
