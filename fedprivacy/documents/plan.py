@@ -42,7 +42,7 @@ class Measured(Part):
     """The accuracies of repeated runs at one number of clients or one epsilon."""
 
     x: Annotated[float, Checked(Annotated[float, Field(gt=0, allow_inf_nan=False)])]
-    accuracies: Annotated[tuple[float, ...], ACCURACIES]
+    accuracies: Annotated[tuple[float, ...], ACCURACIES] = ()
 
     @property
     def mean(self) -> float:
@@ -117,6 +117,11 @@ class Curve(Part):
     test: Annotated[Final | None, Checked(Final | None, optional=True)] = None
     planned: Annotated[Raw, Checked(dict[str, Any] | None, optional=True)] = None
     guarantees: Guarantees = ()
+
+    @property
+    def measured(self) -> tuple[Measured, ...]:
+        """The points whose accuracies may be shown."""
+        return tuple(point for point in self.points if point.accuracies)
 
     @property
     def fitted(self) -> Law | None:

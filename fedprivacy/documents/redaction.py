@@ -33,7 +33,13 @@ MEASURED_ON_CLIENTS = (
     *("options[].difference", "limits[].difference", "finding", "limiting", "choice.accuracy"),
     *("rounds[].balanced_accuracy", *MEASURED),
     *("limits.limiting", "limits.planned", "limits.variants"),  # of a run, where it is a table
-    *("baseline", "curves[].points", "curves[].law", "curves[].held_out", "curves[].answer"),  # of a plan
+    *(
+        "baseline",
+        "curves[].points[].accuracies",
+        "curves[].law",
+        "curves[].held_out",
+        "curves[].answer",
+    ),  # of a plan
     *("curves[].drawn", "curves[].test", "curves[].planned", "curves[].guarantees", "curves[].epsilon"),
 )
 # The seed of a simulation determines its noise, which can then be subtracted.

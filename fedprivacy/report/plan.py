@@ -125,7 +125,7 @@ def _picture(document: PlanDocument) -> Picture | None:
     series: list[Series] = []
     for curve in document.curves:
         color, marker, line = looks.LOOKS.get(curve.trust, looks.LOOKS["none"])
-        if not curve.points:
+        if not curve.measured:
             continue
         law = tuple(Point(each.x, each.accuracy) for each in curve.drawn)
         ends = [tuple(Point(each.x, getattr(each, end)) for each in curve.drawn) for end in ("low", "high")]
@@ -140,13 +140,13 @@ def _picture(document: PlanDocument) -> Picture | None:
     if document.baseline is not None:
         level = Reference(document.baseline.mean, looks.LOOKS["none"], "Without noise", "all clients")
         lines.append(level)
-    largest = max(point.x for curve in document.curves for point in curve.points)
+    largest = max(point.x for curve in document.curves for point in curve.measured)
     if not by_epsilon:
         lines.append(Reference(largest, (svg.MUTED, "", "--"), "The data end", upright=True))
     shown = [point.y for each in series for point in each.points] + [
         line.at for line in lines if not line.upright
     ]
-    measured = sorted({point.x for curve in document.curves for point in curve.points})
+    measured = sorted({point.x for curve in document.curves for point in curve.measured})
     panel = Lines(
         Axis(
             "epsilon (smaller is more private)" if by_epsilon else "Clients that train",
@@ -171,7 +171,7 @@ def _picture(document: PlanDocument) -> Picture | None:
 
 def _means(curve: Curve) -> tuple[Point, ...]:
     return tuple(
-        Point(each.x, each.mean, (min(each.accuracies), max(each.accuracies))) for each in curve.points
+        Point(each.x, each.mean, (min(each.accuracies), max(each.accuracies))) for each in curve.measured
     )
 
 
@@ -186,7 +186,7 @@ def _table(document: PlanDocument) -> Table:
                 words.accuracy(each.mean, ""),
                 ", ".join(words.accuracy(value, "") for value in each.accuracies),
             )
-            for each in curve.points
+            for each in curve.measured
         ]
     name = "Epsilon" if document.question.unknown == "epsilon" else "Clients"
     caption = f"Accuracy on development records, in percent{_terms(document)}."

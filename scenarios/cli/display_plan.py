@@ -22,7 +22,7 @@ def show_plan(document: Mapping[str, Any], verbose: bool = False) -> None:
     result = read_whole(PlanDocument, document)
     console, plain = Terminal(), Terminal(soft_wrap=True)
     plain.print(Text.assemble((result.name, "bold"), f": {sentence(result)} ({cost_of(document)})"))
-    measured = [curve for curve in result.curves if curve.points]
+    measured = [curve for curve in result.curves if curve.measured]
     if measured:
         console.print(_table(result))
     for trust, phrase, tested in plan.rows(result):
@@ -30,8 +30,9 @@ def show_plan(document: Mapping[str, Any], verbose: bool = False) -> None:
     for curve in measured:
         law = curve.fitted
         assert law is not None  # of every curve that was measured
-        trusted = "may be extrapolated" if law.extrapolates else "is not extrapolated"
-        plain.print(f"law, {curve.trust}: off by {100 * law.fit_error:.1f} points (rms), {trusted}")
+        trusted = ", may be extrapolated" if law.extrapolates else ", is not extrapolated"
+        reach = "" if result.question.unknown == "epsilon" else trusted
+        plain.print(f"law, {curve.trust}: off by {100 * law.fit_error:.1f} points (rms){reach}")
     if terms := words.terms(result.every_guarantee):
         plain.print(f"Each epsilon: {terms}, of a run as planned.")
     if verbose:
@@ -46,10 +47,10 @@ def _table(result: PlanDocument) -> Table:
     name = "epsilon" if result.question.unknown == "epsilon" else "clients"
     table = Table(title="Accuracy on development records, mean of the repeats", title_justify="left")
     table.add_column(name, justify="right")
-    measured = [curve for curve in result.curves if curve.points]
+    measured = [curve for curve in result.curves if curve.measured]
     for curve in measured:
         table.add_column(curve.trust, justify="right")
-    by_trust = [{point.x: point.mean for point in curve.points} for curve in measured]
+    by_trust = [{point.x: point.mean for point in curve.measured} for curve in measured]
     for x in sorted({x for each in by_trust for x in each}):
         cells = [percent(each[x]) if x in each else "-" for each in by_trust]
         table.add_row(words.number(x), *cells)

@@ -238,7 +238,7 @@ def plan_points(document: Document) -> Rows:
     """Returns a row for each trust model and each number of clients (or epsilon) of a plan."""
     axis = "epsilon" if document["question"]["unknown"] == "epsilon" else "clients"
     return [
-        {"trust": curve["trust"], axis: point["x"], "accuracies": point["accuracies"]}
+        {"trust": curve["trust"], axis: point["x"], "accuracies": point.get("accuracies")}
         for curve in document["curves"]
         for point in curve.get("points") or ()
     ]

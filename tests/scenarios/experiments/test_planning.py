@@ -208,7 +208,8 @@ def test_results_on_records_of_clients_are_the_operators(tmp_path: Path, declare
     folder = Path(document["path"])
     assert checked_document(folder) == document
     shown = public(document)
-    assert ("baseline" in shown) is ("points" in shown["curves"][0]) is ("answer" in shown["curves"][0])
+    [curve] = shown["curves"]
+    assert ("baseline" in shown) is ("answer" in curve) is ("accuracies" in curve["points"][0])
     assert ("baseline" in shown) is declared
     page, whole = (folder / "report.html").read_text(), (folder / "operator.html").read_text()
     assert ("with the fitted law" in page) is declared
@@ -251,7 +252,10 @@ def test_scenarios_of_other_kinds_and_too_few_clients_are_refused(tmp_path: Path
         app(["plan", "first-names", *asked], standalone_mode=False)
     with pytest.raises(InputError, match=r"has a \[tune\], which `fedprivacy plan` does not support"):
         app(["plan", "tuned", *asked], standalone_mode=False)
-    few = small("data={name='synthetic', records=200, features=4, partition='iid', clients=3}")
+    few = small(
+        "data={name='synthetic', records=200, features=4, partition='iid', clients=3}",
+        "compare.local.sampling.cohort=3",
+    )
     with pytest.raises(InputError, match=r"3 clients give 3 numbers of clients .* Bring more clients"):
         plan(few, Question(("central",), 0.8, 4.0), tmp_path / "out", workers=1)
     assert not (tmp_path / "out").exists()
@@ -275,5 +279,5 @@ def test_the_page_and_the_terminal_have_the_answer(
     app(["show", str(folder)], standalone_mode=False)
     shown = capsys.readouterr().out
     assert f"small: {answer}" in shown
-    assert "Each epsilon: delta 1e-4, unit client, adjacency replace-one, of a run as planned." in shown
+    assert "unit client, adjacency replace-one, of a run as planned." in shown
     assert "cost nobody privacy" in shown
