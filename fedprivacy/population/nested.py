@@ -55,7 +55,7 @@ class DevelopmentSplit:
             training = np.setdiff1d(order, held)
             rows = np.concatenate([partition.records(int(client)) for client in held])
             return cls(nested(people, training, len(training)), "clients", rows)
-        groups, held = [], []
+        groups, measured = [], []
         for client in range(partition.clients):
             records = stream.permutation(partition.records(client))
             if len(records) < 2:
@@ -64,9 +64,9 @@ class DevelopmentSplit:
                     "data.public_fraction, or bring more records."
                 )
             cut = max(1, round(SHARE * len(records)))
-            held.append(records[:cut])
+            measured.append(records[:cut])
             groups.append(np.sort(records[cut:]))
-        return cls(_with(people, groups), "records", np.concatenate(held))
+        return cls(_with(people, groups), "records", np.concatenate(measured))
 
     @property
     def x(self) -> NDArray[np.float32]:
