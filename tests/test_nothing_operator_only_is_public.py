@@ -24,12 +24,16 @@ from fedprivacy import report
 from fedprivacy.documents.kinds import KINDS
 from fedprivacy.documents.redaction import TESTED_NOTE, public
 from fedprivacy.documents.schemas import schema_of
+from fedprivacy.forecast.question import Question
 from fedprivacy.records.run_directory import read_document
 from fedprivacy.report import index
 from fedprivacy.report.figures import write_figures
+from fedprivacy.scenario.loading import load
 from fedprivacy.verification.limits import fields_of
 from scenarios.api.results import result_of
+from scenarios.authoring.catalogue import find
 from scenarios.cli.output import print_result
+from scenarios.experiments.planning import plan
 from scenarios.stored import differences, export
 from scenarios.stored.listing import row_of
 from scenarios.tracking.track import Tracking
@@ -64,6 +68,8 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
         fp.run("private-erm", set=study, out=out, **QUIET),
     ]
     each = {result.kind: result.document for result in results}
+    question = Question(("central",), target_accuracy=0.5, epsilon=4.0, repeats=2)
+    each["plan"] = plan(load(find("digits"), ["server.rounds=1"]), question, out, workers=1)
     ablations = fp.compare("digits", trusts=["central"], epsilons=[2], seeds=[1, 2], set=LIMITED, **few)
     each["run"]["limits"] = fields_of(ablations.document, "limits/one")
     return each
@@ -283,7 +289,7 @@ def test_each_marker_comes_out_for_the_operator(
 
 
 @pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.__name__)
-@pytest.mark.parametrize("kind", ["run", "compare", "tune"])
+@pytest.mark.parametrize("kind", ["run", "compare", "tune", "plan"])
 def test_accuracy_on_records_of_clients_is_not_public(
     documents: dict[str, dict[str, Any]], kind: str, output: Output, tmp_path: Path
 ) -> None:
@@ -304,7 +310,7 @@ def test_accuracy_on_records_of_clients_is_not_public(
     for operator in (False, True) if output in (pages, printed, displayed) else (False,):
         text = output(document, tmp_path / str(operator), operator).replace("\N{NO-BREAK SPACE}", " ")
         assert bool(accuracy.search(text)) == operator
-        assert ("marker-finding" in text) == (operator and kind != "tune")
+        assert ("marker-finding" in text) == (operator and kind in ("run", "compare"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,6 +14,7 @@ from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import SCHEMA, Document
 from fedprivacy.documents.estimates import EstimatesDocument
+from fedprivacy.documents.plan import PlanDocument
 from fedprivacy.documents.redaction import marked, public, redact
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.documents.run import RunDocument
@@ -36,6 +37,7 @@ KINDS: dict[str, type[Document]] = {
         AuditDocument,
         TuneDocument,
         EstimatesDocument,
+        PlanDocument,
     )
 }
 

@@ -33,6 +33,14 @@ MEASURED_ON_CLIENTS = (
     *("options[].difference", "limits[].difference", "finding", "limiting", "choice.accuracy"),
     *("rounds[].balanced_accuracy", *MEASURED),
     *("limits.limiting", "limits.planned", "limits.variants"),  # of a run, where it is a table
+    *(
+        "baseline",
+        "curves[].points[].accuracies",
+        "curves[].law",
+        "curves[].held_out",
+        "curves[].answer",
+    ),  # of a plan
+    *("curves[].drawn", "curves[].test", "curves[].planned", "curves[].guarantees", "curves[].epsilon"),
 )
 # The seed of a simulation determines its noise, which can then be subtracted.
 # A digest lets an attacker confirm a guess of the seed, or of the data.

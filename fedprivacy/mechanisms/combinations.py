@@ -439,7 +439,8 @@ GROUPS_ARE_NOT_ENCODED = _of_groups(
 )
 # Balle, Barthe and Gaboardi 2018, Theorem 11: it couples cohorts with and without a client by exchanging it.
 GROUPS_NEED_COINS = _of_groups(
-    lambda t: t.trust == "central" and t.sampling not in (None, "poisson", "all"),
+    # Cyclic sampling is refused for the bands that it needs.
+    lambda t: t.trust == "central" and t.sampling not in (None, "poisson", "all", "cyclic-poisson"),
     lambda t: (
         f"sampling {literal(t.sampling)} has cohorts of a fixed size: their rate is one for all, and the "
         "proof for them exchanges a client for another, maybe of a group with a larger weight"

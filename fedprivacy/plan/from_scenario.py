@@ -70,7 +70,7 @@ class Facts:
     frozen: FrozenPart | None = None
 
 
-def plan_of(scenario: Scenario, model: ModelSpec | None = None) -> Plan:
+def plan_of(scenario: Scenario, model: ModelSpec | None = None, people: Population | None = None) -> Plan:
     """The plan of a scenario, calibrated where the scenario gives an epsilon.
 
     With unit "example" the data are loaded, since the plan depends on record counts.
@@ -78,20 +78,25 @@ def plan_of(scenario: Scenario, model: ModelSpec | None = None) -> Plan:
     Args:
         scenario: The scenario of the run.
         model: Its model, if already made; some mechanisms depend on its number of parameters.
+        people: The clients, where they are others than all of the scenario's data.
 
     Raises:
         UnsupportedEvent: if no accountant answers for this sampler and adjacency.
         InputError: if no noise gives this epsilon.
     """
     privacy = scenario.privacy
+    facts = _facts(scenario, model)
+    if people is not None:
+        least = partial(int, people.partition.sizes.min())
+        facts = replace(facts, population=people.partition.clients, least_records=least)
     if (numbers := _bands_to_choose_from(scenario)) is not None:
-        facts, epsilon = _facts(scenario, model), privacy.epsilon
+        epsilon = privacy.epsilon
         assert epsilon is not None
         plans = (_without_noise(_with_bands(scenario, bands), facts) for bands in numbers)
         return least_error([plan.calibrate(epsilon) for plan in plans])
-    plan = _without_noise(scenario, _facts(scenario, model))
+    plan = _without_noise(scenario, facts)
     if plan.unit == "example":
-        check_sizes(plan, _people(scenario).partition.sizes)
+        check_sizes(plan, (people or _people(scenario)).partition.sizes)
     if privacy.epsilon is None:
         return with_groups(_with_room(plan, privacy), privacy.groups)
     if privacy.mechanism == "auto":
@@ -100,7 +105,7 @@ def plan_of(scenario: Scenario, model: ModelSpec | None = None) -> Plan:
     return with_groups(_with_room(plan.calibrate(privacy.epsilon), privacy), privacy.groups)
 
 
-def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
+def stored_plan(scenario: Scenario, stored: Plan, clients: int | None = None) -> Plan:
     """The plan of a scenario at the noise of a stored plan, without reading the data.
 
     Facts that the settings leave open (clients and records of a file, parameters of a model) come from the
@@ -110,6 +115,7 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
     Args:
         scenario: The scenario of the run.
         stored: The plan in the run's record.
+        clients: Their number, where it is not that of the scenario's data.
 
     Raises:
         InputError: its noise is not that of the scenario's epsilon.
@@ -119,7 +125,9 @@ def stored_plan(scenario: Scenario, stored: Plan) -> Plan:
             raise InputError("plan.mechanism.bands: not one that the scenario chooses from")
         scenario = _with_bands(scenario, stored.banded.bands)
     privacy, mechanism = scenario.privacy, stored.mechanism
-    settled = None if isinstance(scenario.data, FileData) else scenario.population
+    settled = clients
+    if clients is None and not isinstance(scenario.data, FileData):
+        settled = scenario.population
     population = stored.population if settled is None else settled
     dimension = partial(_stored_dimension, mechanism)
     facts = Facts(population, dimension, lambda: stored.least_records or 1, _stored_part(scenario, stored))

@@ -20,6 +20,7 @@ from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.estimates import EstimatesDocument
 from fedprivacy.documents.kinds import read
+from fedprivacy.documents.plan import PlanDocument
 from fedprivacy.documents.redaction import measured_on_clients
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.documents.run import RunDocument
@@ -30,7 +31,7 @@ from fedprivacy.io import side_process
 from fedprivacy.io.atomic import FAILURES, replace_file
 from fedprivacy.io.escape import printable
 from fedprivacy.io.waiting import waiting
-from fedprivacy.report import audit, compare, downloads, run, tune, words
+from fedprivacy.report import audit, compare, downloads, plan, run, tune, words
 from fedprivacy.report.attacks import run as run_attacks
 from fedprivacy.report.blocks import Page, Section, Text
 from fedprivacy.report.estimates import page as estimates
@@ -54,6 +55,7 @@ PAGES: Mapping[str, Callable[..., Page]] = {
     ReplayDocument.KIND: run_attacks.page,
     AuditDocument.KIND: audit.page,
     TuneDocument.KIND: tune.page,
+    PlanDocument.KIND: plan.page,
 }
 
 

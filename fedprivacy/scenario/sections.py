@@ -308,7 +308,7 @@ class Compare(Section):
         description='Keys for one of several units of privacy ("client", "example") over those for the trust '
         'model, or for one under one trust model ("central-example") over both.',
     )
-    vary: dict[Literal["training", "server", "sampling", "privacy"], dict[str, Settings]] = Field(
+    vary: dict[Literal["data", "training", "server", "sampling", "privacy"], dict[str, Settings]] = Field(
         {},
         description="Settings each of which is varied by itself, at the scenario's own trust model and "
         "epsilon, such as training.learning_rate = [0.1, 1.0].",

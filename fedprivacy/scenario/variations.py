@@ -14,6 +14,10 @@ from fedprivacy.scenario.kinds import shared
 from fedprivacy.scenario.sections import Compare
 from fedprivacy.scenario.validation import Inspection, inspect
 
+# Only this partition deals the same records to client 7 whether there are 10 clients or 1,000.
+CLIENTS = "another number of clients would deal each client other records, unless their number is fixed"
+CLIENTS_REMEDY = 'Set data.partition = "fixed-records" and data.records_per_client, or use `fedprivacy plan`.'
+
 
 @dataclass(frozen=True)
 class Variation:
@@ -72,7 +76,10 @@ def inspect_variations(tables: Tables, whole: Inspection) -> Iterator[Finding]:
     reported: set[tuple[KeyPath, str]] = set()
     for variation in variations(compare):
         path: KeyPath = ("compare", "vary", variation.section, variation.key)
-        if shared(variation.section, variation.key):
+        nested = getattr(whole.parts.get("data"), "partition", None) == "fixed-records"
+        if variation.name == "data.clients" and not nested:
+            findings = [Finding(path, CLIENTS, CLIENTS_REMEDY)]
+        elif variation.name != "data.clients" and shared(variation.section, variation.key):
             findings = [Finding(path, "the comparison sets it, alike for all cells", "Remove it here.")]
         else:
             findings = [

@@ -62,7 +62,9 @@ def checked(document: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]
     return {**document, **implied, "privacy": privacy, "ledger": ledger}, facts.tested
 
 
-def check_plan(data: Any, scenario: Scenario, key: str, where: str, remedy: str) -> Plan:
+def check_plan(
+    data: Any, scenario: Scenario, key: str, where: str, remedy: str, clients: int | None = None
+) -> Plan:
     """The plan of a record, checked against its scenario.
 
     Args:
@@ -71,13 +73,14 @@ def check_plan(data: Any, scenario: Scenario, key: str, where: str, remedy: str)
         key: Where the plan is in the record.
         where: The file.
         remedy: What to do, such as "run it again".
+        clients: As of `stored_plan`.
 
     Raises:
         InputError: it is none, or another, or its noise is not what the scenario's epsilon asks for.
     """
     with placed(where, key, remedy):
         plan = Plan.from_json(data)
-        derived = stored_plan(scenario, plan)
+        derived = stored_plan(scenario, plan, clients)
     refuse_difference(data, derived.to_json(), key, where, "its scenario asks for", remedy)
     return plan
 

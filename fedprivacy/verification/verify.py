@@ -10,13 +10,14 @@ from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.estimates import EstimatesDocument
 from fedprivacy.documents.kinds import check_fields
+from fedprivacy.documents.plan import PlanDocument
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
 from fedprivacy.documents.tune import TuneDocument
 from fedprivacy.errors import InputError
 from fedprivacy.records.run_directory import read_document
-from fedprivacy.verification import audit, comparison, estimates, limits, replay, statistics, tune
+from fedprivacy.verification import audit, comparison, estimates, limits, plan, replay, statistics, tune
 from fedprivacy.verification.differences import brief
 
 # Numbers and texts that fit their fields may still be impossible in a formula.
@@ -34,6 +35,7 @@ CHECKS: Mapping[str, Check] = {
     ReplayDocument.KIND: replay.check,
     AuditDocument.KIND: audit.check,
     EstimatesDocument.KIND: estimates.check,
+    PlanDocument.KIND: plan.check,
 }
 
 

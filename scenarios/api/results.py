@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fedprivacy.documents.plan import PlanDocument
 from fedprivacy.documents.redaction import measured_on_clients, public
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import printed
@@ -393,9 +394,36 @@ class Tuning(Result):
         return [f"chosen: {chosen}", *repr(self.guarantees).split("\n")]
 
 
+class Planning(Result):
+    """How many clients a target takes, which epsilon, or which accuracy is to be expected."""
+
+    kind = "plan"
+
+    @property
+    def answers(self) -> dict[str, dict[str, Any]]:
+        """By trust model the verdict, the value and its 95 % interval."""
+        return {each["trust"]: dict(each["answer"]) for each in self.document["curves"]}
+
+    def _lines(self) -> list[str]:
+        from fedprivacy.report.answers.plan import phrase_of
+
+        parsed = PlanDocument.model_validate(self.document)
+        return [f"{curve.trust}: {phrase_of(parsed, curve)}" for curve in parsed.curves]
+
+
 KINDS: Mapping[str, type[Result]] = {
     cls.kind: cls
-    for cls in (Run, Comparison, StatisticsRun, StatisticsComparison, Estimates, Replay, Audit, Tuning)
+    for cls in (
+        Run,
+        Comparison,
+        StatisticsRun,
+        StatisticsComparison,
+        Estimates,
+        Replay,
+        Audit,
+        Tuning,
+        Planning,
+    )
 }
 
 

@@ -28,6 +28,7 @@ from scenarios.cli.budget import app as budget_app
 from scenarios.cli.compare import compare
 from scenarios.cli.federation import app as federation_app
 from scenarios.cli.file_commands import doctor, import_table, new, report, scenarios
+from scenarios.cli.plan import plan
 from scenarios.cli.reproduce import reproduce
 from scenarios.cli.run import run
 from scenarios.cli.stored_commands import diff, export, list_runs, rm, show, tag
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 # In the order of the help.
 COMMANDS: tuple[Callable[..., None], ...] = (
-    run, compare, tune, replay, risk, audit, reproduce, scenarios, new, import_table, report,
+    run, compare, plan, tune, replay, risk, audit, reproduce, scenarios, new, import_table, report,
     list_runs, show, diff, export, tag, rm, doctor,
 )  # fmt: skip
 

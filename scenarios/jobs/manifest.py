@@ -21,6 +21,7 @@ COMMANDS = {
     "compare-statistics": "compare",
     "replay": "replay",
     "tune": "tune",
+    "plan": "plan",
 }
 
 
@@ -28,6 +29,7 @@ class Facts(Fields):
     """Further facts about the job."""
 
     stored: str | None = None
+    question: dict[str, Any] | None = None
 
 
 class Manifest(Fields):

@@ -28,7 +28,14 @@ from fedprivacy.scenario import reading
 
 TAGS = "tags.json"
 MAX_TAGS = 20
-BY_CELL = ("compare", "compare-statistics", "erm", "replay", "audit")  # each cell or attack has its own
+BY_CELL = (
+    "compare",
+    "compare-statistics",
+    "erm",
+    "replay",
+    "audit",
+    "plan",
+)  # each cell or attack has its own
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _FILTER = re.compile(r"([a-z_]+)(<=|>=|!=|=|<|>)(.*)")
 
@@ -45,7 +52,7 @@ class Row:
 
     Args:
         path: Its run directory.
-        kind: "run", "compare", "replay", "audit", "tune", "statistics", "compare-statistics" or "erm".
+        kind: that of the document, such as "run" or "compare".
         started: When it began, in UTC.
         unit: The unit of privacy and adjacency of its epsilons, as "client, replace-one".
         epsilons: Observer -> epsilon; None where nothing is guaranteed. Of results with several cells empty.

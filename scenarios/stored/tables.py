@@ -234,6 +234,25 @@ def candidates(document: Document) -> Rows:
     return rows
 
 
+def plan_points(document: Document) -> Rows:
+    """Returns a row for each trust model and each number of clients (or epsilon) of a plan."""
+    axis = "epsilon" if document["question"]["unknown"] == "epsilon" else "clients"
+    return [
+        {"trust": curve["trust"], axis: point["x"], "accuracies": point.get("accuracies")}
+        for curve in document["curves"]
+        for point in curve.get("points") or ()
+    ]
+
+
+def plan_answers(document: Document) -> Rows:
+    """Returns a row for each trust model of a plan: what it answers, with its interval."""
+    unknown = document["question"]["unknown"]
+    return [
+        {"trust": curve["trust"], "unknown": unknown, **(curve.get("answer") or {})}
+        for curve in document["curves"]
+    ]
+
+
 # Kind of result -> its tables, the main one first.
 TABLES: Mapping[str, Mapping[str, Callable[[Document], Rows]]] = {
     "run": {"rounds": rounds, "groups": groups},
@@ -244,6 +263,7 @@ TABLES: Mapping[str, Mapping[str, Callable[[Document], Rows]]] = {
     "replay": {"attacks": attacks, "roc": roc_points},
     "audit": {"observers": observers},
     "tune": {"candidates": candidates},
+    "plan": {"answers": plan_answers, "points": plan_points},
 }
 
 

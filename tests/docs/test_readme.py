@@ -31,7 +31,8 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 TUTORIALS = sorted(f"docs/tutorials/{path.name}" for path in (ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES = (
-    "README.md", "docs/start.md", "docs/runs.md", "docs/budget.md", "docs/tuning.md", "docs/engines.md", *TUTORIALS,
+    "README.md", "docs/start.md", "docs/runs.md", "docs/budget.md", "docs/tuning.md", "docs/planning.md",
+    "docs/engines.md", *TUTORIALS,
 )  # fmt: skip
 NOT_RUN = (
     "make demo",
@@ -59,6 +60,7 @@ ELSEWHERE = {
         "fedprivacy replay active-gradient-ascent": "docs/tutorials/attack-yourself.md",
         "fedprivacy run star-wars-survey": "docs/tutorials/statistics.md",
         "fedprivacy tune tuned": "docs/tuning.md",
+        "fedprivacy plan --target-accuracy .8 --epsilon 4 --trust local,central": "docs/planning.md",
     },
     "docs/start.md": {"fedprivacy run digits": "README.md"},
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.forecast.question import Question
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.loading import load
 from fedprivacy.scenario.statistics import Statistics
@@ -13,6 +14,7 @@ from scenarios.authoring.catalogue import find
 from scenarios.experiments import comparison, statistics_comparison
 from scenarios.experiments.audit import audit
 from scenarios.experiments.erm_study import fit
+from scenarios.experiments.planning import plan
 from scenarios.experiments.statistics_run import ask
 from scenarios.experiments.tuning import tune
 from scenarios.runner import run
@@ -25,7 +27,7 @@ TRUSTS = {
 KINDS = (
     *(f"run-{trust}" for trust in TRUSTS),
     *("compare", "statistics", "choice", "compare-statistics", "replay-bare", "replay-private"),
-    *("audit", "audit-local", "tune", "erm"),
+    *("audit", "audit-local", "tune", "erm", "plan"),
 )
 
 
@@ -46,6 +48,7 @@ def documents_of_each_kind(
     study = ["study.repeats=2", "study.records=[200, 400]", "study.epsilons=[0.5, 2.0]"]
     erm = load(find("private-erm"), ["data.records=400", *study])
     audited = [Scenario.from_text(make_scenario(*TRUSTS[trust]).to_toml()) for trust in ("central", "local")]
+    question = Question(("central",), target_accuracy=0.6, epsilon=8.0, repeats=2)
     return {
         **{f"run-{trust}": run(make_scenario(*changes), out) for trust, changes in TRUSTS.items()},
         "compare": comparison.compare(make_scenario("server.rounds=2", few), out, workers=1),
@@ -58,4 +61,5 @@ def documents_of_each_kind(
         "audit-local": audit(audited[1], out, canaries=50),
         "tune": tune(tuned, out, workers=1),
         "erm": fit(erm, out),
+        "plan": plan(make_scenario("server.rounds=1"), question, out, workers=1),
     }

@@ -176,6 +176,7 @@ def test_every_kind_has_its_class() -> None:
         "replay",
         "audit",
         "tune",
+        "plan",
     }
     assert Guarantees([]).__len__() == 0
 

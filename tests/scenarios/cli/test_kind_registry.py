@@ -12,6 +12,7 @@ from fedprivacy.documents.audit import AuditDocument
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Document
 from fedprivacy.documents.kinds import KINDS as DOCUMENTS
+from fedprivacy.documents.plan import PlanDocument
 from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.report import PAGES
 from fedprivacy.scenario.bundled import NOT_BY_FLOWER, NOT_PINNED
@@ -31,7 +32,7 @@ from server.app import SERVED
 
 KINDS = SCENARIOS.keys()
 # Results of commands that take scenarios of these kinds, and have none of their own.
-OF_COMMANDS = {CompareDocument.KIND, StatisticsComparison.KIND, AuditDocument.KIND}
+OF_COMMANDS = {CompareDocument.KIND, StatisticsComparison.KIND, AuditDocument.KIND, PlanDocument.KIND}
 
 
 def _classes(base: type[BaseScenario]) -> set[type[BaseScenario]]:

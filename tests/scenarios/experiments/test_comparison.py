@@ -23,6 +23,7 @@ from fedprivacy.records.seed_statistics import (
 )
 from fedprivacy.report import render
 from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.variations import variations
 from fedprivacy.training.model_spec import model_spec
 from fedprivacy.verification.verify import checked_document
 from scenarios.experiments.comparison import _close_broken_runs, cells_of, compare
@@ -504,6 +505,8 @@ def test_settings_are_varied_one_at_a_time(make_scenario, tmp_path: Path) -> Non
         ("training.learning_rate=[0.1, -1]", "must be above 0"),
         ("training.lerning_rate=[0.1, 0.2]", "unknown key. Did you mean learning_rate?"),
         ("privacy.epsilon=[1.0, 2.0]", "the comparison sets it"),
+        ("data.clients=[10, 20]", "would deal each client other records"),
+        ("data.seed=[1, 2]", "the comparison sets it"),
     ],
 )
 def test_a_variation_that_cannot_be_is_told_once(make_scenario, vary: str, message: str) -> None:
@@ -515,6 +518,18 @@ def test_a_variation_that_cannot_be_is_told_once(make_scenario, vary: str, messa
 def test_settings_are_varied_at_an_epsilon(make_scenario) -> None:
     with pytest.raises(InputError, match=r"compare.vary.*own trust model and epsilon"):
         make_scenario("compare.vary.training.learning_rate=[0.1, 1.0]")
+
+
+def test_the_number_of_clients_is_varied_where_each_keeps_its_records(make_scenario, tmp_path: Path) -> None:
+    fixed = ("data.partition='fixed-records'", "data.records_per_client=5", "privacy.epsilon=8.0")
+    asked = make_scenario(*fixed, "compare.vary.data.clients=[4, 12]", "compare.seeds=[1]", "server.rounds=1")
+    few, many = (population(asked.varied(each, 1).data) for each in variations(asked.compare))
+    assert [each.partition.clients for each in (few, many)] == [4, 12]
+    assert np.array_equal(few.partition.order, many.partition.order[:20])
+    assert np.array_equal(few.dataset.x_test, many.dataset.x_test)
+    document = compare(asked, tmp_path, workers=1)
+    assert [cell["population"] for cell in document["variations"]] == [4, 12]
+    assert checked_document(Path(document["path"])) == document
 
 
 @pytest.mark.exhaustive
