@@ -30,9 +30,10 @@ from fedprivacy.io.processes import use_one_thread
 from fedprivacy.mechanisms.banded import CorrelatedNoise
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum
 from fedprivacy.messages.faults import Faults
-from fedprivacy.models.by_name import evaluate, flat_weights
+from fedprivacy.models.by_name import flat_weights
+from fedprivacy.models.evaluation import evaluate
 from fedprivacy.models.partial_training import frozen_part, whole_model
-from fedprivacy.models.prediction import predict
+from fedprivacy.models.prediction import predictions
 from fedprivacy.plan.from_scenario import candidates_of, plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.reference_data import check_references
@@ -222,8 +223,8 @@ def _run_rounds(
     if part is not None and not part.is_empty:
         record.directory.save_model(save(whole_model(whole, torch.from_numpy(federation.model))))
     if len(y) > 0:
-        predictions = predict(module, federation.model, x)
-        record.measured = final_evaluation(scenario, people, y, predictions)
+        chunks = predictions(module, federation.model, x)
+        record.measured = final_evaluation(scenario, people, y, chunks)
     if (why := nobody_took_part(record.rounds)) is not None:
         raise RunError(why)
 

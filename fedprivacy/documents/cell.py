@@ -54,16 +54,6 @@ class Evaluated(Part):
     accuracy: float = Field(allow_inf_nan=False)
 
 
-class CellMeasures(Part):
-    """Measures beside accuracy, over the seeds; null where one is not defined in every run."""
-
-    balanced_accuracy: Figures | None = None
-    f1: Figures | None = None
-    auroc: Figures | None = None
-    calibration_error: Figures | None = None
-    brier: Figures | None = None
-
-
 class CellGroup(Part):
     """One group, as `GroupAccuracy` has it, over the seeds; `gap` is the mean of the runs' own gaps."""
 
@@ -125,7 +115,7 @@ class Cell(Part):
     rounds_played: tuple[int, ...] = ()
     curve: tuple[Evaluated, ...] | None = None
     per_class: tuple[ClassAccuracy, ...] | None = None
-    measures: CellMeasures | None = None
+    measures: Annotated[dict[str, Figures | None] | None, Field(max_length=100)] = None
     groups: Annotated[tuple[CellColumn, ...], Field(max_length=100)] = ()
     users: CellUsers | None = None
     scaling: str | None = None

@@ -35,7 +35,7 @@ from fedprivacy.scenario.sections import least_answers
 from fedprivacy.training import early_stopping
 
 if TYPE_CHECKING:  # a stored run is checked without torch
-    from fedprivacy.models.by_name import Evaluation
+    from fedprivacy.models.evaluation import Evaluation
 
 TUNING_UNSTATED = (
     "The scenario does not say how its hyperparameters were chosen. If private data was used to "

@@ -4,31 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.documents.cell import Figures
 from fedprivacy.documents.comparison import CompareDocument
-from fedprivacy.documents.quality import Measures
 from fedprivacy.documents.run import RunDocument
+from fedprivacy.models.metrics.registry import metrics_of
 from fedprivacy.report import arm_labels, words
 from fedprivacy.report.blocks import Block, Details, Entry, Section, Table, Text, Value
 
 FAR = 0.1  # accuracy above balanced accuracy, from where on classes of unequal size are named
 MOST_NAMED = 3  # cells in the sentence; the table has all
-MEANING = {
-    "balanced_accuracy": (
-        "Balanced accuracy",
-        "the mean accuracy within the k classes; guessing gives 1/k",
-    ),
-    "f1": ("F1", "the mean over classes of the harmonic mean of precision and recall"),
-    "auroc": (
-        "AUROC",
-        "the mean over classes of the area under the ROC curve; guessing gives 50 %",
-    ),
-    "calibration_error": (
-        "Calibration error",
-        "how far the probability of the named class is from its accuracy, in 15 bins; 0 is best",
-    ),
-    "brier": ("Brier score", "half the squared distance of the probabilities from the truth; 0 is best"),
-}
 
 
 def of_run(document: RunDocument) -> list[Section]:
@@ -37,12 +22,12 @@ def of_run(document: RunDocument) -> list[Section]:
     if stated is None:
         return []
     rows = [
-        (title, words.accuracy(getattr(stated, name)), words.capital(meaning))
-        for name, (title, meaning) in MEANING.items()
+        (words.capital(metric.title), words.accuracy(stated.get(metric.name)), words.capital(metric.meaning))
+        for metric in metrics_of(CLASSIFICATION)
     ]
     where = f"The final model on {words.evaluated_on(document.evaluated_on)}."
     table = Table(where, ("Measure", "Value", "Meaning"), rows, numeric=frozenset({1}), stacked=True)
-    hidden = _hidden(document.final.accuracy if document.final else None, stated.balanced_accuracy)
+    hidden = _hidden(document.final.accuracy if document.final else None, stated.get("balanced_accuracy"))
     return _section(table, f"{hidden}." if hidden else "")
 
 
@@ -53,10 +38,10 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     for arm in document.arms:
         for cell in document.of(arm):
             if cell.measures is not None:
-                figures = [getattr(cell.measures, name) for name in Measures.model_fields]
+                figures = [cell.measures.get(metric.name) for metric in metrics_of(CLASSIFICATION)]
                 label = arm_labels.cell(arm, cell.epsilon)
                 rows.append((label, *map(_figure, figures)))
-                balanced = cell.measures.balanced_accuracy
+                balanced = cell.measures.get("balanced_accuracy")
                 if sentence := _hidden(cell.accuracy.mean, balanced.mean if balanced else None):
                     hidden.append(f"{label}: {sentence[0].lower()}{sentence[1:]}.")
     if not rows:
@@ -67,7 +52,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         f"The final models on {words.evaluated_on(document.evaluated_on)}, {document.averaged}, with 95 % "
         f"intervals over seeds.{epsilon}"
     )
-    head = ("Cell", *(title for title, _ in MEANING.values()))
+    head = ("Cell", *(words.capital(metric.title) for metric in metrics_of(CLASSIFICATION)))
     table = Table(caption, head, rows, numeric=frozenset(range(1, len(head))))
     return _section(table, " ".join(hidden[:MOST_NAMED]))
 
