@@ -22,6 +22,10 @@ class Loss(Protocol):
     def task(self) -> str:
         """The task of `fedprivacy.data.tasks` that it belongs to."""
 
+    @property
+    def target_dimensions(self) -> int:
+        """The dimensions of a record's targets: 0 for a class."""
+
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The loss of each record, shape (records,).
 
@@ -58,6 +62,7 @@ class CrossEntropy:
     """The cross-entropy of one class of several."""
 
     task: str = CLASSIFICATION
+    target_dimensions: int = 0
 
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """As `Loss` has it."""
@@ -98,6 +103,8 @@ class CrossEntropy:
 
 class _PerOutput:
     """A loss that is the mean over the outputs of a function of each output and its target."""
+
+    target_dimensions = 1
 
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """As `Loss` has it."""
@@ -185,3 +192,8 @@ def loss_of(task: str, name: str | None = None, threshold: float | None = None) 
     if task == REGRESSION:
         return Huber(1.0 if threshold is None else threshold) if name == "huber" else SquaredError()
     return LabelCrossEntropy() if task == MULTI_LABEL else CROSS_ENTROPY
+
+
+def trial_loss(outputs: int) -> Loss:
+    """The loss that a model with so many outputs is tried with; of one class the cross-entropy is 0."""
+    return CROSS_ENTROPY if outputs > 1 else SquaredError()

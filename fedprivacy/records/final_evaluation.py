@@ -32,7 +32,7 @@ _DRAWS = 400  # of the worst tenth by chance
 
 
 def final_evaluation(
-    scenario: Scenario, people: Population, y: NDArray[np.int64], predictions: Iterable[Predictions]
+    scenario: Scenario, people: Population, y: NDArray[Any], predictions: Iterable[Predictions]
 ) -> dict[str, Any]:
     """The fields of `Final` beside accuracy and loss, from held-out records alone.
 
@@ -41,18 +41,24 @@ def final_evaluation(
     Args:
         scenario: The scenario of the run.
         people: Its data; no record that a client trains on is read.
-        y: The classes of the records that it is evaluated on, shape (records,).
+        y: The classes of the records that it is evaluated on, shape (records,), or their targets.
         predictions: Of the final model on them, in chunks.
     """
-    measurement, classes, start = Measurement(metrics_of(CLASSIFICATION)), [], 0
+    data, classes, start = people.dataset, [], 0
+    measurement = Measurement(metrics_of(data.task))
     for chunk in predictions:
-        measurement.update(chunk, y[start : start + len(chunk.named)])
-        classes.append(chunk.named)
+        targets = y[start : start + len(chunk.named)]
+        if (bounds := data.target_bounds) is None:
+            measurement.update(chunk, targets)
+        else:  # in the units of the targets
+            measurement.update(Predictions(bounds.restored(chunk.named)), bounds.restored(targets))
+        if data.task == CLASSIFICATION:
+            classes.append(chunk.named)
         start += len(chunk.named)
-    named = np.concatenate(classes)
     fields: dict[str, Any] = {"measures": measurement.values()}
-    if scenario.evaluation.on != "test":
+    if scenario.evaluation.on != "test" or data.task != CLASSIFICATION:
         return fields
+    named = np.concatenate(classes)
     if groups := held_out_groups(scenario.data, scenario.evaluation):
         fields["groups"] = [by_group(grouping, y, named) for grouping in groups]
     users = None if people.test_owned else held_out_users(scenario.data)

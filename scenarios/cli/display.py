@@ -65,18 +65,19 @@ def live() -> Iterator[_NotedProgress]:
 
 
 @contextmanager
-def round_progress(rounds: int) -> Iterator[Callable[[Event], None]]:
-    """Shows the rounds of a run; quiet where stderr is not a terminal."""
+def round_progress(rounds: int, title: str = "accuracy") -> Iterator[Callable[[Event], None]]:
+    """Shows the rounds of a run with its headline figure; quiet where stderr is not a terminal."""
     with live() as progress:
         task = progress.add_task("loading PyTorch, calibrating the noise", total=rounds)
 
         def on_round(event: Event) -> None:
             if progress.disable:
                 return
+            from fedprivacy.documents.headline import headline
             from fedprivacy.guarantees import so_far
 
-            accuracy = event["accuracy"]
-            quality = "" if accuracy is None else f", accuracy {percent(accuracy)}"
+            reached = headline(event)
+            quality = "" if reached is None else f", {title} {percent(reached)}"
             progress.note = so_far.message(event)
             progress.update(task, completed=event["round"] + 1, description=f"training{quality}")
 
@@ -108,7 +109,8 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
 
     console, run = Terminal(soft_wrap=True), read_whole(RunDocument, document)
     final, rounds = run.final or Final(), len(run.rounds)
-    quality = f"accuracy {_finite(final.accuracy, percent)}, loss {_finite(final.loss, '{:.3f}'.format)}"
+    title = run.primary.title
+    quality = f"{title} {_finite(final.accuracy, percent)}, loss {_finite(final.loss, '{:.3f}'.format)}"
     plural = "" if rounds == 1 else "s"
     verdict = majority.of_run(run)
     text = f"{quality} after {rounds} round{plural}{f', {verdict}' if verdict else ''}"
