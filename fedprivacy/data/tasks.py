@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-CLASSIFICATION = "classification"  # one class of several
-REGRESSION = "regression"  # one number or several
-MULTI_LABEL = "multi-label"  # several labels, each yes or no
+from typing import Final
+
+CLASSIFICATION: Final = "classification"  # one class of several
+REGRESSION: Final = "regression"  # one number or several
+MULTI_LABEL: Final = "multi-label"  # several labels, each yes or no
 TASKS = (CLASSIFICATION, REGRESSION, MULTI_LABEL)

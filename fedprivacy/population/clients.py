@@ -159,7 +159,7 @@ def _scaling(
     return plain
 
 
-def _deal(options: Options, labels: NDArray[np.int64], users: NDArray[Any] | None) -> Partition:
+def _deal(options: Options, labels: NDArray[Any], users: NDArray[Any] | None) -> Partition:
     records, fraction, seed = len(labels), options.public_fraction, options.seed
     if options.partition == "by-user" and users is not None:
         return by_user(users, public_fraction=fraction, seed=seed)

@@ -25,19 +25,23 @@ def of_comparison(document: CompareDocument) -> list[Section]:
             continue
         arms.append((arm, spaced(cells, looks.EPSILONS)))
         tables.append(
-            _table(f"{arm_labels.arm(arm)}: accuracy by round, {document.averaged}.{epsilon}", cells)
+            _table(
+                f"{arm_labels.arm(arm)}: {document.primary.title} by round, {document.averaged}.{epsilon}",
+                cells,
+            )
         )
     if not arms:
         return []
     values = [event.accuracy for _, cells in arms for cell in cells for event in cell.curve or ()]
-    measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)} by round, {document.averaged}."
+    on = words.evaluated_on(document.evaluated_on)
+    measured = f"{words.capital(document.primary.title)} on {on} by round, {document.averaged}."
     some = any(len(table.head) - 1 > looks.EPSILONS for table in tables)
     caption = measured + (" The tables have the other epsilons." if some else "")
     if any(cell.ended_early for arm in document.arms for cell in document.of(arm)):
         caption += " Early stopping has ended runs: a line ends with the first of its seeds that it ended."
     chart = Chart(
         "curves",
-        "Line charts of accuracy by round, one for each line of the picture above",
+        f"Line charts of {document.primary.title} by round, one for each line of the picture above",
         caption + epsilon,
         tuple(_panels(document, arms, values)),
         tables=tuple(tables),

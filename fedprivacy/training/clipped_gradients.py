@@ -101,19 +101,30 @@ def _sums(
     way = _WAYS.get(module)
     if way is None:
         way = _WAYS[module] = _way_of(module)
-    if way is logistic_sums:
-        if isinstance(loss, CrossEntropy):
-            return way(module, weights, x, y, used, clipping_norm)
-        way = _factored
     return way(module, weights, x, y, used, clipping_norm, loss)
 
 
 def _way_of(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
     if is_logistic(module):
-        return logistic_sums
+        return _logistic
     if is_linear(module):
         return _factored
     return chain_sums if is_convolutional(module) else _formed
+
+
+def _logistic(
+    module: nn.Sequential,
+    weights: Tensor,
+    x: Tensor,
+    y: Tensor,
+    used: Tensor,
+    clipping_norm: float | None,
+    loss: Loss,
+) -> tuple[Tensor, Tensor]:
+    """The sums of one linear layer: of classes in closed form."""
+    if isinstance(loss, CrossEntropy):
+        return logistic_sums(module, weights, x, y, used, clipping_norm)
+    return _factored(module, weights, x, y, used, clipping_norm, loss)
 
 
 @torch.enable_grad()

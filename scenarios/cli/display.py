@@ -206,7 +206,8 @@ def _show_accuracies(comparison: CompareDocument, console: Terminal, plain: Term
         else:
             arms.setdefault(name, {})[cell.epsilon] = figure
     interval = any(cell.accuracy.interval is not None for cell in comparison.cells)
-    what = "Accuracy in %, ± 95 % interval" if interval else "Accuracy in %, of one seed"
+    title = comparison.primary.title
+    what = f"{title[:1].upper()}{title[1:]} in %, {'± 95 % interval' if interval else 'of one seed'}"
     plain.print(f"{what}{''.join(f'; {text}' for text in without)}")
     lines, rest = shortened([Line(name, cells) for name, cells in arms.items()], verbose=False)
     show_matrix(lines, console)
@@ -221,7 +222,7 @@ def _every_cell(comparison: CompareDocument, width: int) -> Table:
     then = ", " if width >= WIDE else ",\n"
     several = len(_units(comparison)) > 1
     table = Table()
-    for name in ("trust", "epsilon", "accuracy", "95 % interval"):
+    for name in ("trust", "epsilon", comparison.primary.title, "95 % interval"):
         table.add_column(name, no_wrap=True)
     table.add_column("mechanism and noise")
     table.add_column("rounds", justify="right", no_wrap=True)
@@ -279,7 +280,7 @@ def optional(comparison: CompareDocument) -> list[str]:
             optional_settings.setdefault(cell.option, []).append(
                 f"{gap.points:+.1f}{ends} at {cell.epsilon:g}"
             )
-    head = "Options: points of accuracy more than without (95 % interval), at each epsilon"
+    head = f"Options: points of {comparison.primary.title} more than without (95 % interval), at each epsilon"
     return (
         [head, *(f"  {name}: {', '.join(gaps)}" for name, gaps in optional_settings.items())]
         if optional_settings

@@ -14,7 +14,7 @@ from fedprivacy.scenario.words import missing
 
 
 def _ends(bound: object) -> tuple[float, ...]:
-    return tuple(bound) if isinstance(bound, list | tuple) else (bound,)  # type: ignore[arg-type,return-value]
+    return tuple(bound) if isinstance(bound, list | tuple) else (bound,)  # type: ignore[return-value]
 
 
 def numbers_have_bounds(v: Values) -> Iterator[Finding]:
