@@ -166,6 +166,7 @@ def table(
     if problems:
         raise TableError.of(problems)
     notes: list[str] = []
+    y: NDArray[Any]
     if task == CLASSIFICATION:
         y, classes, labelled = _labels(frame[labels[0]], labels[0], source, notes)
     else:
