@@ -19,6 +19,7 @@ from fedprivacy.verification.verify import checked_document
 from scenarios.engines.launch import Engine
 from scenarios.experiments.comparison import compare
 from scenarios.runner import run
+from scenarios.stored.listing import rows_of
 
 TEXT = """
 name = "numbers"
@@ -105,7 +106,10 @@ def test_a_regression_learns_and_its_page_names_its_metric(
     from scenarios.cli.display import show_run
 
     show_run(document)
-    assert f"R2 {100 * document['final']['score']:.1f} %" in capsys.readouterr().out
+    reached = f"R2 {100 * document['final']['score']:.1f} %"
+    assert reached in capsys.readouterr().out
+    [row] = rows_of(tmp_path)
+    assert (row.accuracy, row.answer) == (None, reached)
 
 
 @pytest.mark.parametrize("task", [(*NUMBERS, "training.loss=huber"), LABELS])
@@ -250,7 +254,7 @@ def test_a_file_that_does_not_fit_the_task_is_refused(
 
 
 def test_an_attack_and_a_choice_of_settings_need_classes() -> None:
-    data = "data={name='synthetic', records=3000, partition='iid', clients=20, public_fraction=0.5"
+    data = "data={name='synthetic', records=12000, partition='iid', clients=20, public_fraction=0.5"
     for name in ("white-box", "tuned"):
         file = Path(__file__).parents[2] / "scenarios" / f"{name}.toml"
         load(file, overrides=(f"{data}}}", "model={name='logistic'}"))
