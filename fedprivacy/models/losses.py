@@ -1,4 +1,4 @@
-"""The loss of one record in each task: what clients' steps descend, and what DP-SGD clips the gradient of.
+"""The loss of one record in each task, which clients descend and whose gradient DP-SGD clips.
 
 A loss is a function of the outputs for one record and its targets alone, so clipping, noise and accounting
 are the same for every loss.

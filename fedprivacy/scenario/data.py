@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from fedprivacy.data.targets import TargetBounds
 from fedprivacy.data.tasks import CLASSIFICATION, REGRESSION
 from fedprivacy.scenario.base import MAX_SEED, Section
 
 if TYPE_CHECKING:
+    from fedprivacy.data.targets import TargetBounds
     from fedprivacy.data.npz import Facts
 
 # The keys that belong to one way of dealing out records, or of scaling them, and to no other.
@@ -202,6 +202,8 @@ class _Predicted(_Data):
             return None
         assert self.target_low is not None
         assert self.target_high is not None
+        from fedprivacy.data.targets import TargetBounds  # needs numpy, and reading a scenario does not
+
         return TargetBounds.of(self.target_low, self.target_high, targets)
 
 
