@@ -13,8 +13,8 @@ from fedprivacy.data.tasks import CLASSIFICATION, REGRESSION
 from fedprivacy.scenario.base import MAX_SEED, Section
 
 if TYPE_CHECKING:
-    from fedprivacy.data.targets import TargetBounds
     from fedprivacy.data.npz import Facts
+    from fedprivacy.data.targets import TargetBounds
 
 # The keys that belong to one way of dealing out records, or of scaling them, and to no other.
 KEYS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = {
