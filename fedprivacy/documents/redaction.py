@@ -25,10 +25,11 @@ TESTED_NOTE = (
 # Removed where a document has that note: measured on records of clients, and not charged.
 MEASURED_ON_CLIENTS = (
     *("rounds[].accuracy", "rounds[].loss", "final.accuracy", "final.loss", "final.per_class"),
+    *("rounds[].score", "final.score"),
     *(
         f"{part}[].{key}"
         for part in ("cells", "variations", "options", "baselines", "limits")
-        for key in ("accuracy", "accuracies", "curve", "per_class")
+        for key in ("accuracy", "accuracies", "score", "scores", "curve", "per_class")
     ),
     *("options[].difference", "limits[].difference", "finding", "limiting", "choice.accuracy"),
     *("rounds[].balanced_accuracy", *MEASURED),
