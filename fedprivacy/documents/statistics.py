@@ -86,8 +86,16 @@ class StatisticsComparison(Document):
         ),
         "performance.peak_memory_mb",
     )
-    # Errors against the true values, and figures computed from them.
-    SIMULATION_ONLY: ClassVar = ("cells[].queries", "finding", "slope", "slopes")
+    # Errors against the true values, figures computed from them, and answers, which are exact without noise.
+    SIMULATION_ONLY: ClassVar = (
+        *(
+            f"cells[].queries[].{key}"
+            for key in (
+                *("error", "rmse", "told", "covered", "within_bound", "right", "score", "best", "answer"),
+            )
+        ),
+        *("finding", "slope", "slopes"),
+    )
 
     status: Annotated[str, STATUS] = "finished"
     error: Annotated[str | None, CHECKED] = None

@@ -7,7 +7,7 @@ from fedprivacy.documents.statistics import StatisticsDocument
 from fedprivacy.report import page_end, protection, stopped, words
 from fedprivacy.report.blocks import Block, Details, Page, Section, Table, Text, Tiles
 from fedprivacy.report.observer_wording import STATISTICS
-from fedprivacy.report.statistics import answer, answer_charts, settings
+from fedprivacy.report.statistics import answer, answer_charts, settings, withheld
 
 
 def page(document: StatisticsDocument, *, error: bool = False, command: bool = False) -> Page:
@@ -27,9 +27,12 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
         lead.append(status)
     pictures = answer_charts.of_run(document)
     lead += pictures[:1] or [Text("There is no picture: no query has a numeric answer.", "status")]
+    lead += [Text(words.TRUTH_WITHHELD)] if document.lacks_truth else []
     lead.append(Tiles(_tiles(document)))
     more = pictures[1:]
-    cells = [protection.Protected(Arm(document.trust), None, document.privacy.guarantees)]
+    cells = withheld.truth(
+        document, [protection.Protected(Arm(document.trust), None, document.privacy.guarantees)]
+    )
     return Page(
         title=page_end.title(document),
         eyebrow="Federated statistics",
