@@ -22,7 +22,7 @@ import pytest
 import fedprivacy as fp
 from fedprivacy import report
 from fedprivacy.documents.kinds import KINDS
-from fedprivacy.documents.redaction import MADE_UP, TESTED_NOTE, public
+from fedprivacy.documents.redaction import SIMULATED, TESTED_NOTE, public
 from fedprivacy.documents.schemas import schema_of
 from fedprivacy.records.run_directory import read_document
 from fedprivacy.report import index, page_of, words
@@ -369,10 +369,10 @@ def test_true_values_of_public_records_are_public(
 
 def test_only_made_up_data_have_no_path() -> None:
     classes = (Bits, Categories, Numbers, NpzTable, LogisticModel, NpzRecords)
-    made_up = {
+    without_path = {
         get_args(cls.model_fields["name"].annotation)[0]: "path" not in cls.model_fields for cls in classes
     }
-    assert {name for name, is_made_up in made_up.items() if is_made_up} == set(MADE_UP)
+    assert {name for name, simulated in without_path.items() if simulated} == set(SIMULATED)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -36,7 +36,7 @@ MEASURED_ON_CLIENTS = (
     *("limits.limiting", "limits.planned", "limits.variants"),  # of a run, where it is a table
 )
 # The names of made-up data, whose true values everybody may see. Any other data are taken to be of people.
-MADE_UP = ("bits", "categories", "numbers", "logistic-model")
+SIMULATED = ("bits", "categories", "numbers", "logistic-model")
 # The seed of a simulation determines its noise, which can then be subtracted.
 # A digest lets an attacker confirm a guess of the seed, or of the data.
 SEEDS = (
@@ -103,7 +103,7 @@ def withholds_truth(document: Mapping[str, Any]) -> bool:
     if not document.get("simulation_only"):
         return False
     return not isinstance(data, Mapping) or (
-        data.get("name") not in MADE_UP and data.get("public") is not True
+        data.get("name") not in SIMULATED and data.get("public") is not True
     )
 
 

@@ -65,12 +65,9 @@ def of_comparison(document: StatisticsComparison, cells: Sequence[Protected]) ->
     rest = [cards.protected(cells), cards.learned(cells)]
     if query is None or not document.epsilons:
         if document.lacks_truth:
-            shown = [
-                cards.cost([Entry("Errors are operator-only")], "The mechanisms' bounds stand below."),
-                *rest,
-            ]
-            known = f"The errors are operator-only; {cards.against(cells)}."
-            return cards.answer(known, "—", "mean error", cells, shown)
+            shown = [cards.cost([Entry("Errors are operator-only", "operator.html has them")]), *rest]
+            sentence = f"The errors are operator-only; {cards.against(cells)}."
+            return cards.answer(sentence, "—", "mean error", cells, shown)
         shown = [cards.cost([Entry("No error was measured")]), *rest]
         return cards.answer("No cell with privacy has a result.", "—", "no error", cells, shown)
     ends = list(dict.fromkeys([document.epsilons[0], document.epsilons[-1]]))
