@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -69,6 +70,14 @@ class StatisticsDocument(Document):
     def trust(self) -> str:
         """The trust model."""
         return self.privacy.trust or str(self.setting("privacy", "trust") or "none")
+
+    @property
+    def unanswered(self) -> str | None:
+        """The query that is charged without an answer, since the run ended during it; None without one."""
+        queries, answered = self.scenario.get("queries"), len(self.queries)
+        charged = self.privacy.completed.rounds if self.privacy.completed else 0
+        names = list(map(str, queries)) if isinstance(queries, Mapping) else []
+        return names[answered] if answered < min(charged, len(names)) else None
 
 
 class StatisticsComparison(Document):

@@ -21,9 +21,10 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
     lead: list[Block | Details] = []
     if document.status != "finished":
         done, planned = len(document.queries), len(settings.queries_of(document))
-        status = page_end.status(
-            document, done, planned or None, "queries", error=error, charge=stopped.PLANNED
-        )
+        charge = stopped.PLANNED
+        if document.unanswered:
+            charge = f" {document.unanswered} was under way: it is charged, and has no answer.{charge}"
+        status = page_end.status(document, done, planned or None, "queries", error=error, charge=charge)
         lead.append(status)
     pictures = answer_charts.of_run(document)
     lead += pictures[:1] or [Text("There is no picture: no query has a numeric answer.", "status")]
@@ -46,7 +47,7 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
                 "Who is protected from whom",
                 [
                     Text(STATISTICS.caution([document.trust])),
-                    *stopped.blocks(document.privacy, "query"),
+                    *stopped.blocks(document.privacy, "query", document.unanswered),
                     *protection.blocks(cells, "", STATISTICS),
                 ],
                 folded=False,
