@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from fedprivacy.documents.headline import primary_of
-from fedprivacy.documents.redaction import TESTED_NOTE
+from fedprivacy.documents.redaction import TESTED_NOTE, withholds_truth
 from fedprivacy.io.document_part import CHECKED, Amount, Checked, Number, Part, Raw
 from fedprivacy.io.environment import peak_memory_mb
 from fedprivacy.models.metrics.metric import Metric
@@ -99,6 +99,13 @@ class Document(Part):
     def lacks_accuracy(self) -> bool:
         """Whether this is a public copy whose accuracy depends on records of clients, and was removed."""
         return self.public and TESTED_NOTE in self.notes
+
+    @property
+    def lacks_truth(self) -> bool:
+        """Whether this is a public copy whose true values and errors are of people, and were removed."""
+        return self.public and withholds_truth(
+            {"scenario": self.scenario, "simulation_only": self.simulation_only}
+        )
 
     @property
     def cost(self) -> str:

@@ -29,6 +29,11 @@ UNMEASURED = (
     "What limits this run was not measured. In a simulation, fedprivacy run --limits trains "
     "variants of it without noise, without clipping, with more rounds and with other clipping norms."
 )
+UNMEASURED_BY_COMPARISON = (
+    "What limits these accuracies was not measured. In a simulation, fedprivacy compare with --set "
+    'compare.limits=["no-noise","no-clipping","norm-half","rounds-double"] trains variants of the '
+    "scenario's cell without noise, without clipping, with more rounds and with other clipping norms."
+)
 CLIPPED = (svg.THIRD, "", (0, (4, 1.5)))
 MAJORITY = (svg.MUTED, "", (0, (1, 2)))
 
@@ -65,10 +70,12 @@ def lead_of_run(document: RunDocument) -> list[Block]:
 
 def lead_of_comparison(document: CompareDocument) -> list[Block]:
     """The sentences for the top of a comparison's page."""
-    return [
-        *([Text(document.limiting), *_caution(document.limits)] if document.limiting else []),
-        *_majority_text(_classes(document.cells)),
-    ]
+    blocks = _majority_text(_classes(document.cells))
+    if document.limiting:
+        return [Text(document.limiting), *_caution(document.limits), *blocks]
+    private = any(cell.epsilon is not None for cell in document.cells)
+    planned = (document.scenario.get("compare") or {}).get("limits")
+    return [*blocks, Text(UNMEASURED_BY_COMPARISON)] if private and not planned else blocks
 
 
 def of_run(document: RunDocument) -> list[Section]:

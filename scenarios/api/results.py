@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fedprivacy.documents.headline import headline, primary_of
 from fedprivacy.documents.plan import PlanDocument
-from fedprivacy.documents.redaction import measured_on_clients, public
+from fedprivacy.documents.redaction import measured_on_clients, public, withholds_truth
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.percentages import percent
@@ -182,6 +182,8 @@ class Result:
         lines = [f"{self._public['name']} ({self.kind}, {self.status})", *self._lines()]
         if measured_on_clients(self.document):
             lines.append("accuracy: operator-only, since held-out records belong to clients; see .table")
+        if withholds_truth(self.document):
+            lines.append("true values and errors: operator-only, since the records are of people; see .table")
         folder = Path(self.path.name) if self.path.is_absolute() else self.path
         return "\n".join([*lines, f"report: {folder / 'report.html'}"])
 

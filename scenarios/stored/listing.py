@@ -109,7 +109,7 @@ OPERATOR_COLUMNS = ("seed", "command", "error", "seconds")
 # The fields of a record that a row is made of; others may be large.
 _QUOTED = (
     *("name", "kind", "started", "status", "scenario", "privacy", "final", "choice", "queries", "notes"),
-    "operator_only",
+    *("operator_only", "simulation_only"),
 )
 
 

@@ -389,6 +389,18 @@ def test_a_runs_candidates_stand_with_both_errors_the_least_first() -> None:
     assert worded(document).rows("candidates")[0][2:] == ["Predicted error", "Choice"]
 
 
+def test_a_comparison_without_ablations_states_that_its_limits_were_not_measured() -> None:
+    document = compare_document()
+    missing = "What limits these accuracies was not measured."
+    text = Page(report.render(document)).text("main")
+    assert missing in text
+    assert 'compare.limits=["no-noise","no-clipping","norm-half","rounds-double"]' in text
+    document["scenario"]["compare"] = {**document["scenario"].get("compare", {}), "limits": ["no-noise"]}
+    assert missing not in Page(report.render(document)).text("main")
+    bare = {**compare_document(), "cells": compare_document()["cells"][:1]}
+    assert missing not in Page(report.render(bare)).text("main")
+
+
 def test_measured_errors_that_are_operator_only_stay_apart() -> None:
     document = run_document(3)
     document["privacy"]["candidates"] = [{**one, "measured_error": 0.98765} for one in candidates()]
