@@ -34,7 +34,8 @@ from fedprivacy.attacks.released.references import MODELS, Models, Recipe, draw_
 from fedprivacy.attacks.targets import Targets, draw_folds
 from fedprivacy.data import npz
 from fedprivacy.errors import FedPrivacyError, InputError
-from fedprivacy.models.by_name import build, evaluate
+from fedprivacy.models.by_name import build
+from fedprivacy.models.evaluation import evaluate
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.scenario.model import Mlp

@@ -19,7 +19,9 @@ from torch import nn
 
 from clients.record_inputs import RecordInputs
 from fedprivacy.attacks.canaries import Canaries
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.errors import InputError
+from fedprivacy.models.losses import loss_of
 from fedprivacy.models.partial_training import trained_size
 from fedprivacy.plan.from_scenario import batches_of, check_sizes, plan_of
 from fedprivacy.plan.privacy_plan import Plan
@@ -136,6 +138,7 @@ class Fleet:
                 proximal=options.proximal,
                 projection=options.projection,
                 averaging=options.averaging,
+                loss=loss_of(people.dataset.task, options.loss, options.huber_threshold),
                 adversarial=_adversarial(options),
             ),
             by_records=options.weighting == "records",
@@ -157,7 +160,7 @@ class Fleet:
 
     @cached_property
     def y(self) -> torch.Tensor:
-        """All labels, int64, shape (records,), on the CPU without a copy."""
+        """All labels, int64, shape (records,), or targets, shape (records, targets); no copy on the CPU."""
         return torch.from_numpy(self.people.dataset.y).to(self.device)
 
     @property
@@ -295,7 +298,7 @@ class Fleet:
         Raises:
             IndexError: there is such a label.
         """
-        if self.device == "cpu":
+        if self.device == "cpu" or self.people.dataset.task != CLASSIFICATION:
             return
         labels, classes = self.people.dataset.y[np.concatenate(records)], self.people.dataset.classes
         if len(wrong := labels[(labels < 0) | (labels >= classes)]):

@@ -30,9 +30,11 @@ from fedprivacy.io.processes import use_one_thread
 from fedprivacy.mechanisms.banded import CorrelatedNoise
 from fedprivacy.mechanisms.clipping import bounds_of_a_sum
 from fedprivacy.messages.faults import Faults
-from fedprivacy.models.by_name import evaluate, flat_weights
+from fedprivacy.models.by_name import flat_weights
+from fedprivacy.models.evaluation import evaluate
+from fedprivacy.models.losses import loss_of
 from fedprivacy.models.partial_training import frozen_part, whole_model
-from fedprivacy.models.prediction import predict
+from fedprivacy.models.prediction import predictions
 from fedprivacy.plan.from_scenario import candidates_of, plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.reference_data import check_references
@@ -167,7 +169,7 @@ def _run_rounds(
     held = len(people.held_out(scenario.evaluation.on)[1])
     encoder, module = split(whole, people.features, held)
 
-    def held_out(on: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def held_out(on: str) -> tuple[NDArray[np.float32], NDArray[Any]]:
         x, y = people.held_out(on)
         if encoder is None:
             return x, y
@@ -176,6 +178,8 @@ def _run_rounds(
         return encode_all(encoder, x).numpy(), y
 
     x, y = held_out(scenario.evaluation.on)
+    data, training = people.dataset, scenario.training
+    loss = loss_of(data.task, training.loss, training.huber_threshold)
     # Early stopping reads the loss on public records only: other held-out records may belong to clients.
     apart = scenario.server.patience is not None and scenario.evaluation.on != "public"
     read_by_rule = held_out("public") if apart else None
@@ -194,9 +198,9 @@ def _run_rounds(
         due = (number + 1) % scenario.evaluation.every == 0 or number + 1 == record.plan.rounds
         stops = None
         if due and read_by_rule is not None:
-            stops = evaluate(module, federation.model, *read_by_rule).loss
+            stops = evaluate(module, federation.model, *read_by_rule, loss=loss).loss
         due = due and len(y) > 0  # with records on nodes there may be no held-out ones
-        quality = evaluate(module, federation.model, x, y, people.dataset.class_names) if due else None
+        quality = evaluate(module, federation.model, x, y, data.class_names, loss) if due else None
         event = round_event(
             number,
             cohort=len(cohort),
@@ -223,8 +227,8 @@ def _run_rounds(
     if part is not None and not part.is_empty:
         record.directory.save_model(save(whole_model(whole, torch.from_numpy(federation.model))))
     if len(y) > 0:
-        predictions = predict(module, federation.model, x)
-        record.measured = final_evaluation(scenario, people, y, predictions, record.plan.groups)
+        chunks = predictions(module, federation.model, x, data.task)
+        record.measured = final_evaluation(scenario, people, y, chunks, record.plan.groups)
     if (why := nobody_took_part(record.rounds)) is not None:
         raise RunError(why)
 

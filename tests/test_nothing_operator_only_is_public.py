@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 import pytest
@@ -22,13 +22,15 @@ import pytest
 import fedprivacy as fp
 from fedprivacy import report
 from fedprivacy.documents.kinds import KINDS
-from fedprivacy.documents.redaction import TESTED_NOTE, public
+from fedprivacy.documents.redaction import SIMULATED, TESTED_NOTE, public
 from fedprivacy.documents.schemas import schema_of
 from fedprivacy.forecast.question import Question
 from fedprivacy.records.run_directory import read_document
-from fedprivacy.report import index
+from fedprivacy.report import index, page_of, words
 from fedprivacy.report.figures import write_figures
+from fedprivacy.scenario.erm.sections import LogisticModel, NpzRecords
 from fedprivacy.scenario.loading import load
+from fedprivacy.scenario.statistics.data import Bits, Categories, NpzTable, Numbers
 from fedprivacy.verification.limits import fields_of
 from scenarios.api.results import result_of
 from scenarios.authoring.catalogue import find
@@ -311,6 +313,72 @@ def test_accuracy_on_records_of_clients_is_not_public(
         text = output(document, tmp_path / str(operator), operator).replace("\N{NO-BREAK SPACE}", " ")
         assert bool(accuracy.search(text)) == operator
         assert ("marker-finding" in text) == (operator and kind in ("run", "compare"))
+
+
+# Paths that give a true value away, which no mechanism released.
+TRUTH = {
+    "statistics": {f"queries[].{key}" for key in ("true", "error", "score", "best")},
+    "compare-statistics": {
+        *(
+            f"cells[].queries[].{key}"
+            for key in ("error", "rmse", "covered", "within_bound", "right", "score")
+        ),
+        *(f"cells[].queries[].answer.{key}" for key in ("true", "estimate", "low", "high")),
+        *("cells[].queries[].best", "finding", "slope", "slopes"),
+    },
+    "erm": {"cells[].excess", "cells[].theta", "exact", "slopes", "surface", "finding"},
+}
+
+
+def of_people(document: Mapping[str, Any], **data: Any) -> tuple[dict[str, Any], set[str]]:
+    """A copy on the data of a file, with a marker in each field that has a true value; and the markers."""
+    copied, marks = copy.deepcopy(dict(document)), Marks()
+    copied["scenario"]["data"] = {"name": "npz", "path": "people.npz", **data}
+    for path in TRUTH[copied["kind"]]:
+        *parents, field = path.split(".")
+        for holder in holders(copied, parents):
+            if holder.get(field) is not None:
+                holder[field] = marks.of(holder[field])
+    return copied, set(MARKER.findall(json.dumps(copied)))
+
+
+@pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.__name__)
+@pytest.mark.parametrize("kind", TRUTH)
+def test_true_values_of_people_are_not_public(
+    documents: dict[str, dict[str, Any]], kind: str, output: Output, tmp_path: Path
+) -> None:
+    document, markers = of_people(documents[kind])
+    assert len(markers) > 1
+    assert not found_in(output(document, tmp_path / "public", False))
+    if output is printed:
+        schema = json.loads((ROOT / "docs" / "schemas" / f"{kind}.json").read_text())
+        shown = json.loads(output(documents[kind] | {"scenario": document["scenario"]}, tmp_path, False))
+        pytest.importorskip("jsonschema").Draft202012Validator(schema).validate(shown)
+    if output in (printed, tables, displayed):
+        assert found_in(output(document, tmp_path / "operator", True))
+    if output is pages:
+        for operator in (False, True):
+            withheld = page_of(document, operator=operator)
+            assert any(words.TRUTH_WITHHELD in str(block) for block in withheld.lead) != operator
+
+
+@pytest.mark.parametrize("kind", TRUTH)
+def test_true_values_of_public_records_are_public(
+    documents: dict[str, dict[str, Any]], kind: str, tmp_path: Path
+) -> None:
+    for document, markers in (
+        of_people(documents[kind], public=True),
+        of_people(documents[kind], name="bits"),
+    ):
+        assert found_in(printed(document, tmp_path, False)) == markers
+
+
+def test_only_made_up_data_have_no_path() -> None:
+    classes = (Bits, Categories, Numbers, NpzTable, LogisticModel, NpzRecords)
+    without_path = {
+        get_args(cls.model_fields["name"].annotation)[0]: "path" not in cls.model_fields for cls in classes
+    }
+    assert {name for name, simulated in without_path.items() if simulated} == set(SIMULATED)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.data import npz, storage
+from fedprivacy.data.targets import TargetBounds
+from fedprivacy.data.tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replacing
 from fedprivacy.randomness.streams import Streams
@@ -25,21 +27,26 @@ class Dataset:
 
     Args:
         x: Training records, float32, shape (records, *features).
-        y: Training labels, int64 in [0, classes), shape (records,).
+        y: Training labels, int64 in [0, classes), shape (records,); or scaled numbers or labels, float32,
+            shape (records, targets).
         x_test: Held-out records that no client owns, float32, shape (test, *features).
-        y_test: Their labels, int64, shape (test,).
-        classes: The number of classes.
+        y_test: Their labels, int64, shape (test,), or targets, float32, shape (test, targets).
+        classes: The number of classes, or of targets: that of a model's outputs.
         feature_names: The names of the columns of x; empty where they have none.
-        class_names: The names of the classes; empty where they have none.
+        class_names: The names of the classes, or targets; empty where they have none.
+        task: What is predicted (`fedprivacy.data.tasks`).
+        target_bounds: By which numbers were scaled; None for another task.
     """
 
     x: NDArray[np.float32]
-    y: NDArray[np.int64]
+    y: NDArray[Any]
     x_test: NDArray[np.float32]
-    y_test: NDArray[np.int64]
+    y_test: NDArray[Any]
     classes: int
     feature_names: tuple[str, ...] = ()
     class_names: tuple[str, ...] = ()
+    task: str = CLASSIFICATION
+    target_bounds: TargetBounds | None = None
 
 
 def digits() -> Dataset:
@@ -161,7 +168,57 @@ def synthetic(*, records: int, test_records: int, features: int, signal: float, 
     return Dataset(x, y, x_test, y_test, classes=2)
 
 
-def true_parameters(*, features: int, signal: float, seed: int) -> NDArray[np.float64]:
-    """The parameters theta of the synthetic logistic model, shape (features,), of norm `signal`."""
-    direction = Streams(seed).stream("synthetic/theta").standard_normal(features)
+def synthetic_targets(
+    *,
+    records: int,
+    test_records: int,
+    features: int,
+    signal: float,
+    targets: int,
+    bounds: TargetBounds | None,
+    seed: int,
+) -> Dataset:
+    """Linear models with known parameters: numbers x . theta + noise, or labels sigmoid(x . theta).
+
+    x and the noise are standard normal; each target has a theta of norm `signal`, the first as `synthetic`.
+
+    Args:
+        records: Training records.
+        test_records: Test records.
+        features: The features of a record.
+        signal: The norm of each target's parameters.
+        targets: The numbers or labels of a record.
+        bounds: By which numbers are scaled; None makes labels.
+        seed: Draws all of it.
+    """
+    thetas = np.stack(
+        [true_parameters(features=features, signal=signal, seed=seed, target=at) for at in range(targets)]
+    )
+
+    def draw(count: int, purpose: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        x = np.empty((count, features), dtype=np.float32)
+        y = np.empty((count, targets), dtype=np.float32)
+        for block, start in enumerate(range(0, count, _BLOCK)):
+            stream = Streams(seed).stream(f"synthetic/{purpose}", round=block)
+            rows = slice(start, min(start + _BLOCK, count))
+            size = rows.stop - rows.start
+            x[rows] = stream.standard_normal((size, features), dtype=np.float32)
+            mean = x[rows] @ thetas.T.astype(np.float32)
+            if bounds is None:
+                with np.errstate(over="ignore"):  # an infinite exponential is a chance of 0
+                    y[rows] = stream.random((size, targets)) < 1.0 / (1.0 + np.exp(-mean))
+            else:
+                numbers = mean + stream.standard_normal((size, targets))
+                y[rows] = bounds.scaled(numbers, cut=purpose == "train")
+        return x, y
+
+    x, y = draw(records, "train")
+    x_test, y_test = draw(test_records, "test")
+    task = MULTI_LABEL if bounds is None else REGRESSION
+    return Dataset(x, y, x_test, y_test, classes=targets, task=task, target_bounds=bounds)
+
+
+def true_parameters(*, features: int, signal: float, seed: int, target: int = 0) -> NDArray[np.float64]:
+    """The parameters theta of a synthetic model's target, shape (features,), of norm `signal`."""
+    direction = Streams(seed).stream("synthetic/theta", round=target).standard_normal(features)
     return signal * direction / np.linalg.norm(direction)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.data.file_format import BEGIN, explain_format
+from fedprivacy.data.tasks import CLASSIFICATION, REGRESSION
 from fedprivacy.errors import InputError
 from fedprivacy.io import npy
 from fedprivacy.io.escape import on_one_line
@@ -70,6 +71,7 @@ class Facts:
         stamp: Changes when the file does: its absolute path, size and time of change.
         test_users: Whether the test records name their users too, as user_test.
         most_of_user: The training records of the user who has most; None where there is no user_train.
+        targets: The numbers or labels of each record; None where it has a class.
     """
 
     records: int
@@ -83,19 +85,27 @@ class Facts:
     stamp: tuple[str, int, int]
     test_users: bool = False
     most_of_user: int | None = None
+    targets: int | None = None
 
     def classes(self, given: int | None = None) -> int:
-        """The number of classes: as given, or of the file's names, or of its training labels."""
-        return given or len(self.class_names) or self.top_label + 1
+        """The number of classes: as given, or of the file's names, or of its training labels.
+
+        Of another task it is the number of targets.
+        """
+        return self.targets or given or len(self.class_names) or self.top_label + 1
 
 
-def facts(path: str) -> Facts:
+def facts(path: str, task: str = CLASSIFICATION) -> Facts:
     """The headers of a file; read again only when it has changed.
+
+    Args:
+        path: The file.
+        task: What is predicted, which the arrays of y have to fit.
 
     Raises:
         NpzError: with everything that keeps it from being used.
     """
-    return _facts(path, stamp(path))
+    return _facts(path, stamp(path), task)
 
 
 def stamp(path: str) -> tuple[str, int, int]:
@@ -275,7 +285,7 @@ def _exactly(member: IO[bytes], size: int) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _facts(path: str, stamp: tuple[str, int, int]) -> Facts:
+def _facts(path: str, stamp: tuple[str, int, int], task: str) -> Facts:
     with _explained(path), _opened(path, stamp) as archive:
         headers = _headers(archive)
         there = [info.filename.removesuffix(".npy") for info in archive.infolist()]
@@ -284,18 +294,23 @@ def _facts(path: str, stamp: tuple[str, int, int]) -> Facts:
         has = f"It has {', '.join(name[:60] for name in there[:20])}" if there else "It is empty"
         lacks = f"the file has no {' and no '.join(absent)}"
         raise NpzError(path, [(lacks, f"{has}; records and labels are {', '.join(NEEDED)}.")])
-    wrongs = list(_misfits(headers))
+    wrongs = list(_misfits(headers, task))
     if wrongs:
         raise NpzError(path, wrongs)
     tops = []
     for name in ("y_train", "y_test"):
         labels = array(path, name)
-        wrongs += _wrong_labels(name, labels)
-        tops.append(0 if wrongs else int(labels.max()))
+        wrongs += (
+            _wrong_labels(name, labels) if task == CLASSIFICATION else _wrong_targets(name, labels, task)
+        )
+        tops.append(0 if wrongs or task != CLASSIFICATION else int(labels.max()))
     names, classes = (
         tuple(map(_word, array(path, name).tolist())) if name in headers else ()
         for name in ("feature_names", "classes")
     )
+    targets = None if task == CLASSIFICATION else math.prod(headers["y_train"].shape[1:])
+    if targets and classes and len(classes) != targets:
+        wrongs.append((f"classes has {len(classes)} names for {targets} targets", "Give each target a name."))
     for listed, given, what in (("feature_names", names, "column"), ("classes", classes, "class")):
         if len(set(given)) < len(given):
             wrongs.append((f"{listed} has a name twice", f"Give each {what} a name of its own."))
@@ -309,7 +324,7 @@ def _facts(path: str, stamp: tuple[str, int, int]) -> Facts:
     named = names if len(x) == 2 else ()
     tests, named_tests = headers["x_test"].shape[0], "user_test" in headers
     return Facts(
-        x[0], tests, x[1:], tops[0], tops[1], users, named, classes, stamp, named_tests, most_of_user
+        x[0], tests, x[1:], tops[0], tops[1], users, named, classes, stamp, named_tests, most_of_user, targets
     )
 
 
@@ -317,19 +332,25 @@ def _word(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def _misfits(headers: dict[str, Header]) -> Iterator[tuple[str, str]]:
+def _misfits(headers: dict[str, Header], task: str) -> Iterator[tuple[str, str]]:
     """The problems with the shapes and types of the arrays."""
     wanted = {"x": (_NUMBERS, "numbers"), "y": (_NUMBERS, "numbers"), "user": (_WORDS + "biu", "ids")}
     for name, header in headers.items():
         kinds, noun = wanted.get(name.split("_")[0], (_WORDS + "biu", "names"))
         if header.dtype.kind not in kinds:
             kind = _KINDS.get(header.dtype.kind, f"values of type {header.dtype}")
-            yield f"{name} holds {kind}, {noun} are needed", remedy(name, header)
+            yield f"{name} holds {kind}, {noun} are needed", remedy(name, header, task)
         if name.startswith("x_") and (len(header.shape) < 2 or 0 in header.shape[1:]):
             yield (
                 f"{name} has shape {header.shape}",
                 "One row for each record is needed: (records, features).",
             )
+        elif name.startswith("y_") and task != CLASSIFICATION:
+            if len(header.shape) not in (1, 2) or 0 in header.shape[1:]:
+                yield (
+                    f"{name} has shape {header.shape}",
+                    "One row for each record is needed: (records, targets), or a plain list of one target.",
+                )
         elif not name.startswith("x_") and len(header.shape) != 1:
             yield f"{name} has shape {header.shape}", "A plain list is needed: one dimension."
     for part in ("train", "test"):
@@ -343,6 +364,10 @@ def _misfits(headers: dict[str, Header]) -> Iterator[tuple[str, str]]:
     train, test = (headers[f"x_{part}"].shape[1:] for part in ("train", "test"))
     if train != test:
         yield f"records have shape {train} in x_train and {test} in x_test", "Both must be of the same kind."
+    train_targets, test_targets = (headers[f"y_{part}"].shape[1:] for part in ("train", "test"))
+    if train_targets != test_targets and task != CLASSIFICATION:
+        what = f"targets have shape {train_targets} in y_train and {test_targets} in y_test"
+        yield what, "Both must be of the same kind."
     names = headers.get("feature_names")
     if names is not None and len(train) == 1 and names.shape != train:
         yield (
@@ -351,8 +376,10 @@ def _misfits(headers: dict[str, Header]) -> Iterator[tuple[str, str]]:
         )
 
 
-def remedy(name: str, header: Header) -> str:
+def remedy(name: str, header: Header, task: str = CLASSIFICATION) -> str:
     """The remedy for an array of values of another kind."""
+    if name.startswith("y_") and task != CLASSIFICATION:
+        return "Save real numbers." if task == REGRESSION else "Save a column of 0 and 1 for each label."
     if name.startswith("user_") and header.dtype.kind != "O":
         return "Save whole numbers or words."
     if name.startswith("y_") and header.dtype.kind in _WORDS + "Oc":
@@ -367,12 +394,24 @@ def remedy(name: str, header: Header) -> str:
     return "Save it as a plain array."
 
 
+def _wrong_targets(name: str, targets: NDArray[Any], task: str) -> Iterator[tuple[str, str]]:
+    if task == REGRESSION:
+        if missing := int((~usable(targets)).sum()):
+            what = f"{name} has {missing:,} targets that are NaN, infinite or beyond float32"
+            yield what, "Leave their records out: a record without a target teaches nothing."
+        return
+    others = targets[(targets != 0) & (targets != 1)]
+    if len(others):
+        yield f"{name} has the label {others[0]:g}", "Each column of a label holds 0 and 1 alone."
+
+
 def _wrong_labels(name: str, labels: NDArray[Any]) -> Iterator[tuple[str, str]]:
     remedy = "Labels are whole numbers, counted from 0."
     whole = labels.dtype.kind != "f" or bool(np.all(np.isfinite(labels) & (labels == np.floor(labels))))
     if not whole:
         bad = labels[~(np.isfinite(labels) & (labels == np.floor(labels)))][0]
-        yield f"{name} has the label {bad:g}", remedy
+        others = ' To predict numbers set data.task = "regression".' if np.isfinite(bad) else ""
+        yield f"{name} has the label {bad:g}", remedy + others
     elif labels.min() < 0:
         yield f"{name} has the label {int(labels.min())}", remedy
     elif labels.max() > MAX_LABEL:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.data import storage, tables
 from fedprivacy.data.source import SourceError
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.errors import Finding, InputError
 from fedprivacy.io.atomic import replacing
 
@@ -31,17 +32,26 @@ class TableSource:
     """The keys of the data section that select the records of a table."""
 
     path: str
-    label: str
+    label: str | tuple[str, ...]
     user: str | None
     drop: tuple[str, ...]
     held_out: float
     test: str | None
+    task: str = CLASSIFICATION
 
     @classmethod
     def of(cls, keys: Mapping[str, Any]) -> Self:
         """The source that a data section names; what it lacks is None."""
         values: dict[str, Any] = {field.name: keys.get(field.name) for field in fields(cls)}
-        return cls(**{**values, "drop": tuple(values["drop"] or ())})
+        label = values["label"]
+        return cls(
+            **{
+                **values,
+                "drop": tuple(values["drop"] or ()),
+                "label": tuple(label) if isinstance(label, list) else label,
+                "task": values["task"] or CLASSIFICATION,
+            }
+        )
 
 
 def file(source: TableSource) -> str:
@@ -52,7 +62,9 @@ def file(source: TableSource) -> str:
         InputError: if the cache folder cannot be written.
     """
     stamps = _stamps(source)
-    key = hashlib.blake2b(repr((VERSION, "table", astuple(source), stamps)).encode(), digest_size=16)
+    given = astuple(source)
+    chosen = given[:-1] if source.task == CLASSIFICATION else given  # as in files of earlier versions
+    key = hashlib.blake2b(repr((VERSION, "table", chosen, stamps)).encode(), digest_size=16)
     target = storage.folder() / f"{key.hexdigest()}.npz"
     if target.exists():
         return str(target)
@@ -113,6 +125,7 @@ def _parts(source: TableSource) -> tuple[tables.Table, tables.Table, pd.DataFram
             drop=source.drop,
             bounds={},
             source=source.path,
+            task=source.task,
         )
         whole = frame if isinstance(test, float) else tables.joined(frame, test, source.path)
     except SourceError:

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fedprivacy.data.tasks import CLASSIFICATION, MULTI_LABEL
 from fedprivacy.errors import InputError
 from fedprivacy.io.escape import on_one_line
 from fedprivacy.io.regular_file import read_regular
@@ -49,17 +50,17 @@ class Table:
 
     Args:
         x: The features, float32, shape (records, columns).
-        y: The labels, int64, shape (records,).
+        y: The labels, int64, shape (records,), or targets, float32, shape (records, targets).
         users: The owner of each record, shape (records,), or None.
         feature_names: The names of the columns, those of categories as "column=category".
-        classes: The names of the classes; empty where labels are numbers.
+        classes: The names of the classes; empty where labels are numbers. Of another task those of targets.
         notes: Statements on what was read off the records, and on missing values.
         ranges: Column -> its least and largest value, for the numeric columns of the table.
         positions: The rows of the DataFrame that the records come from, shape (records,).
     """
 
     x: NDArray[np.float32]
-    y: NDArray[np.int64]
+    y: NDArray[Any]
     users: NDArray[Any] | None
     feature_names: tuple[str, ...]
     classes: tuple[str, ...]
@@ -132,22 +133,30 @@ def _longer_row(content: IO[bytes], separator: str) -> str:
 
 
 def table(
-    frame: pd.DataFrame, label: str, user: str | None = None, drop: Sequence[str] = (), source: str = "table"
+    frame: pd.DataFrame,
+    label: str | Sequence[str],
+    user: str | None = None,
+    drop: Sequence[str] = (),
+    source: str = "table",
+    task: str = CLASSIFICATION,
 ) -> Table:
     """Turns a DataFrame into arrays.
 
     Args:
         frame: One row for each record.
-        label: The column of the labels: text, or whole numbers from 0 (others become classes by value).
+        label: The column of the labels: text, or whole numbers from 0 (others become classes by value); or
+            the columns of several targets.
         user: The column that names the owner of each record; None where each record is its own.
         drop: Columns to leave out.
         source: The name of the table in messages.
+        task: What is predicted (`fedprivacy.data.tasks`).
 
     Raises:
         InputError: with every column that is missing or cannot be used.
     """
+    labels = [label] if isinstance(label, str) else list(label)
     frame, drop = frame.rename(columns=str), [str(name) for name in drop]
-    problems = _missing_columns(frame, [label, *([user] if user else []), *drop], source)
+    problems = _missing_columns(frame, [*labels, *([user] if user else []), *drop], source)
     twice = frame.columns[frame.columns.duplicated()]
     problems += [
         f"{source}: {name}: two columns have this name. Rename one." for name in dict.fromkeys(twice)
@@ -157,7 +166,11 @@ def table(
     if problems:
         raise TableError.of(problems)
     notes: list[str] = []
-    y, classes, labelled = _labels(frame[label], label, source, notes)
+    y: NDArray[Any]
+    if task == CLASSIFICATION:
+        y, classes, labelled = _labels(frame[labels[0]], labels[0], source, notes)
+    else:
+        y, classes, labelled = _targets(frame[labels], source, notes, task)
     frame = frame[labelled]
     owners = None
     if user:
@@ -166,7 +179,7 @@ def table(
         owners = frame[user].astype(str).to_numpy(dtype=str)
     columns, names, ranges = [], [], {}
     for name in frame.columns:
-        if name in (label, user, *drop):
+        if name in (*labels, user, *drop):
             continue
         try:
             part, titles = _column(frame[name], name, notes)
@@ -242,6 +255,34 @@ def _labels(
     notes.append(f"The classes were read off the labels ({name}): {', '.join(classes)}.")
     place = {text: at for at, text in enumerate(classes)}
     return texts.map(place).to_numpy(dtype=np.int64), tuple(classes), labelled
+
+
+def _targets(
+    columns: pd.DataFrame, source: str, notes: list[str], task: str
+) -> tuple[NDArray[np.float32], tuple[str, ...], NDArray[np.bool_]]:
+    """Returns targets, shape (records, targets), their names, and which records have all of them."""
+    import pandas as pd
+
+    problems, names = [], tuple(columns.columns)
+    for name in names:
+        column = columns[name]
+        if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_complex_dtype(column):
+            problems.append(f"{source}: {name}: no numbers. Choose columns of numbers to predict.")
+        elif task == MULTI_LABEL and not column.dropna().isin([0, 1]).all():
+            problems.append(f"{source}: {name}: a label holds only 0 and 1. Choose other columns of labels.")
+    if problems:
+        raise TableError.of(problems)
+    values = columns.to_numpy(dtype=np.float64, na_value=np.nan)
+    with np.errstate(over="ignore"):
+        targets = values.astype(np.float32)
+    labelled = np.isfinite(targets).all(axis=1)
+    if not labelled.any():
+        raise InputError(f"{source}: {', '.join(names)}: no record has all targets. Choose other columns.")
+    if not labelled.all():
+        notes.append(
+            f"{int((~labelled).sum()):,} records without all targets ({', '.join(names)}) were left out."
+        )
+    return targets[labelled], names, labelled
 
 
 def _column(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[NDArray[np.float32], list[str]]:
@@ -359,26 +400,28 @@ def prepared(
     frame: pd.DataFrame,
     test: pd.DataFrame | float,
     *,
-    label: str,
+    label: str | Sequence[str],
     user: str | None = None,
     drop: Sequence[str] = (),
     bounds: Mapping[str, tuple[float, float]],
     source: str = "table",
     option: str = "bounds",
     seed: int = 0,
+    task: str = CLASSIFICATION,
 ) -> Prepared:
     """Turns a DataFrame into training and test records and their bounds.
 
     Args:
         frame: One row for each record.
         test: The share to test on, or a table of test records.
-        label: The column of the labels.
+        label: The column of the labels, or the columns of several targets.
         user: The column that names the owner of each record; None where each record is its own.
         drop: Columns to leave out.
         bounds: Public limits of columns.
         source: The name of the table in messages.
         option: What gives the bounds, in messages.
         seed: The seed of the split.
+        task: What is predicted (`fedprivacy.data.tasks`).
 
     Raises:
         InputError: with what is wrong.
@@ -386,7 +429,7 @@ def prepared(
     records = len(frame)
     if not isinstance(test, float):
         frame = joined(frame, test, source)
-    whole = table(frame, label, user, drop, source)
+    whole = table(frame, label, user, drop, source, task)
     notes = list(whole.notes)
     if isinstance(test, float):
         train, held, words = split(whole, test, seed)

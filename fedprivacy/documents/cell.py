@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 
 from fedprivacy.documents.guarantee import CANDIDATES, Candidate, Guarantees, Records
+from fedprivacy.documents.headline import read_headline
 from fedprivacy.documents.quality import ClassAccuracy
 from fedprivacy.io.document_part import CHECKED, Checked, Number, Part, Raw
 from fedprivacy.io.folder import is_below
@@ -52,16 +53,12 @@ class Evaluated(Part):
 
     round: int
     accuracy: float = Field(allow_inf_nan=False)
+    score: float | None = None
 
-
-class CellMeasures(Part):
-    """Measures beside accuracy, over the seeds; null where one is not defined in every run."""
-
-    balanced_accuracy: Figures | None = None
-    f1: Figures | None = None
-    auroc: Figures | None = None
-    calibration_error: Figures | None = None
-    brier: Figures | None = None
+    @model_validator(mode="before")
+    @classmethod
+    def _headline(cls, value: Any) -> Any:
+        return read_headline(value)
 
 
 class CellGroup(Part):
@@ -109,8 +106,10 @@ class Cell(Part):
     candidates: Annotated[tuple[Candidate, ...] | None, Checked(CANDIDATES)] = None
     epsilon: Annotated[float | None, Checked(Number | None)] = Field(None, gt=0, allow_inf_nan=False)
     seeds: Raw = None
-    accuracy: Annotated[Figures, CHECKED] = Figures()
+    accuracy: Annotated[Figures, Checked(Figures | None)] = Figures()
     accuracies: tuple[float | None, ...] = ()
+    score: Annotated[Figures | None, Checked(Figures, optional=True)] = None
+    scores: tuple[float | None, ...] = ()
     unit: Annotated[str | None, Checked(str)] = None
     noise_multiplier: float | None = None
     noise: str | None = None
@@ -125,7 +124,7 @@ class Cell(Part):
     rounds_played: tuple[int, ...] = ()
     curve: tuple[Evaluated, ...] | None = None
     per_class: tuple[ClassAccuracy, ...] | None = None
-    measures: CellMeasures | None = None
+    measures: Annotated[dict[str, Figures | None] | None, Field(max_length=100)] = None
     groups: Annotated[tuple[CellColumn, ...], Field(max_length=100)] = ()
     users: CellUsers | None = None
     scaling: str | None = None
@@ -142,6 +141,7 @@ class Cell(Part):
     @model_validator(mode="before")
     @classmethod
     def _null_accuracy(cls, value: Any) -> Any:
+        value = read_headline(value)
         if isinstance(value, Mapping) and value.get("accuracy", {}) is None:
             return {key: entry for key, entry in value.items() if key != "accuracy"}
         return value

@@ -9,9 +9,11 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from fedprivacy.documents.redaction import TESTED_NOTE
+from fedprivacy.documents.headline import primary_of
+from fedprivacy.documents.redaction import TESTED_NOTE, withholds_truth
 from fedprivacy.io.document_part import CHECKED, Amount, Checked, Number, Part, Raw
 from fedprivacy.io.environment import peak_memory_mb
+from fedprivacy.models.metrics.metric import Metric
 
 SCHEMA = 1  # raised when a reader of earlier documents would misread a new one
 TRUST_ORDER = ("none", "central", "distributed", "shuffled", "local")
@@ -99,6 +101,13 @@ class Document(Part):
         return self.public and TESTED_NOTE in self.notes
 
     @property
+    def lacks_truth(self) -> bool:
+        """Whether this is a public copy whose true values and errors are of people, and were removed."""
+        return self.public and withholds_truth(
+            {"scenario": self.scenario, "simulation_only": self.simulation_only}
+        )
+
+    @property
     def cost(self) -> str:
         """Time and memory as a terminal prints them."""
         return (self.performance or Performance()).cost
@@ -112,6 +121,11 @@ class Document(Part):
         """One setting of the scenario, or None."""
         part = self.scenario.get(section)
         return part.get(key) if isinstance(part, Mapping) else None
+
+    @property
+    def primary(self) -> type[Metric]:
+        """The metric of the headline figure."""
+        return primary_of(self.scenario)
 
     @property
     def evaluated_on(self) -> str:

@@ -10,6 +10,8 @@ from fedprivacy.io.document_part import Number, Part
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Records = Annotated[int, Field(ge=0, le=10**12)]
+# Metrics by name (`fedprivacy.models.metrics.registry`); null where one is not defined.
+Measures = Annotated[dict[str, Annotated[float, Field(allow_inf_nan=False)] | None], Field(max_length=100)]
 FEW = 30  # records: of fewer the figures of a group are too uncertain to be compared
 # What is outside every guarantee where the held-out records are those of clients, as accuracy is.
 MEASURED = tuple(
@@ -34,16 +36,6 @@ class ClassAccuracy(Part):
     def name(self) -> str:
         """The class as a person would call it."""
         return self.label or str(self.number)
-
-
-class Measures(Part):
-    """Measures beside accuracy (`fedprivacy.models.measures`); null where one is not defined."""
-
-    balanced_accuracy: Share | None = None
-    f1: Share | None = None
-    auroc: Share | None = None
-    calibration_error: Share | None = None
-    brier: Share | None = None
 
 
 class GroupAccuracy(Part):

@@ -4,8 +4,9 @@ Every page, `--json`, export, list, comparison, tracker and notebook shows the c
 
 1. fields that a document marks operator-only, and those that are so in every document, are removed;
 2. so are accuracy and loss where held-out records belong to clients;
-3. so are seeds, keys, commands, times and memory, by their names, wherever they occur;
-4. of file paths of the machine the last name is left, and texts that quote a removed value lose it.
+3. so are true values and errors (`simulation_only`) of records that are neither made up nor declared public;
+4. so are seeds, keys, commands, times and memory, by their names, wherever they occur;
+5. of file paths of the machine the last name is left, and texts that quote a removed value lose it.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ TESTED_NOTE = (
 # Removed where a document has that note: measured on records of clients, and not charged.
 MEASURED_ON_CLIENTS = (
     *("rounds[].accuracy", "rounds[].loss", "final.accuracy", "final.loss", "final.per_class"),
+    *("rounds[].score", "final.score"),
     *(
         f"{part}[].{key}"
         for part in ("cells", "variations", "options", "baselines", "limits")
-        for key in ("accuracy", "accuracies", "curve", "per_class")
+        for key in ("accuracy", "accuracies", "score", "scores", "curve", "per_class")
     ),
     *("options[].difference", "limits[].difference", "finding", "limiting", "choice.accuracy"),
     *("rounds[].balanced_accuracy", *MEASURED),
@@ -42,6 +44,8 @@ MEASURED_ON_CLIENTS = (
     ),  # of a plan
     *("curves[].drawn", "curves[].test", "curves[].planned", "curves[].guarantees", "curves[].epsilon"),
 )
+# The names of made-up data, whose true values everybody may see. Any other data are taken to be of people.
+SIMULATED = ("bits", "categories", "numbers", "logistic-model")
 # The seed of a simulation determines its noise, which can then be subtracted.
 # A digest lets an attacker confirm a guess of the seed, or of the data.
 SEEDS = (
@@ -82,12 +86,17 @@ MOST_PATHS = 200  # the whole document is gone through for each
 
 def marked(document: Mapping[str, Any]) -> tuple[str, ...]:
     """The paths of the fields that are outside every claim, such as `rounds[].cohort`."""
-    paths = document.get("operator_only") or []
+    return tuple(dict.fromkeys([*ALWAYS_OPERATOR_ONLY, *_paths(document, "operator_only")]))
+
+
+def _paths(document: Mapping[str, Any], key: str) -> list[str]:
+    """A document's list of paths."""
+    paths = document.get(key) or []
     if not isinstance(paths, list) or not all(isinstance(path, str) and path for path in paths):
-        raise InputError("report: operator_only must be a list of paths such as rounds[].cohort.")
+        raise InputError(f"report: {key} must be a list of paths such as rounds[].cohort.")
     if len(paths) > MOST_PATHS:
-        raise InputError(f"report: operator_only has {len(paths)} paths, at most {MOST_PATHS} are read.")
-    return tuple(dict.fromkeys([*ALWAYS_OPERATOR_ONLY, *paths]))
+        raise InputError(f"report: {key} has {len(paths)} paths, at most {MOST_PATHS} are read.")
+    return paths
 
 
 def measured_on_clients(document: Mapping[str, Any]) -> bool:
@@ -96,10 +105,27 @@ def measured_on_clients(document: Mapping[str, Any]) -> bool:
     return isinstance(notes, list | tuple) and TESTED_NOTE in notes
 
 
+def withholds_truth(document: Mapping[str, Any]) -> bool:
+    """Whether a public copy lacks true values and errors: those of records that not everybody may see."""
+    scenario = document.get("scenario")
+    data = scenario.get("data") if isinstance(scenario, Mapping) else None
+    if not document.get("simulation_only"):
+        return False
+    return not isinstance(data, Mapping) or (
+        data.get("name") not in SIMULATED and data.get("public") is not True
+    )
+
+
+def withholds_results(document: Mapping[str, Any]) -> bool:
+    """Whether a public copy lacks results that the whole document has."""
+    return measured_on_clients(document) or withholds_truth(document)
+
+
 def operator_only(document: Mapping[str, Any]) -> tuple[str, ...]:
     """The paths of all fields that `public` removes, except those that it knows by their names."""
     measured = MEASURED_ON_CLIENTS if measured_on_clients(document) else ()
-    return tuple(dict.fromkeys([*marked(document), *measured]))
+    truth = _paths(document, "simulation_only") if withholds_truth(document) else ()
+    return tuple(dict.fromkeys([*marked(document), *measured, *truth]))
 
 
 def public(document: Mapping[str, Any], *, blank: bool = False) -> dict[str, Any]:

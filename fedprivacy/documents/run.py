@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fedprivacy.documents.cell import Ablated, Cell
 from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
 from fedprivacy.documents.guarantee import Privacy
+from fedprivacy.documents.headline import read_headline
 from fedprivacy.documents.ledger import TrainingLedger
 from fedprivacy.documents.quality import ClassAccuracy, ColumnGroups, Measures, UserAccuracies
 from fedprivacy.documents.redaction import SEEDS
@@ -18,6 +19,8 @@ from fedprivacy.io.document_part import CHECKED, Amount, Checked, Count, Number,
 class Round(Part):
     """One round, a line of events.jsonl; accuracy and loss are null where nothing was evaluated.
 
+    `score` is the primary metric of a model that predicts no classes; then accuracy is null.
+
     The counts depend on the data and are the operator's: a page is made without them. A void round, whose
     survivors were too few for a secure sum, shows that much of who dropped out; its reason shows more, and is
     the operator's.
@@ -26,6 +29,7 @@ class Round(Part):
     round: Annotated[int | None, Checked(Count)] = None
     cohort: Annotated[int | None, Checked(Count)] = None
     accuracy: Annotated[float | None, Checked(Number | None)] = None
+    score: Annotated[float | None, Checked(Number | None, optional=True)] = None
     loss: Annotated[float | None, Checked(Number | None)] = None
     balanced_accuracy: Annotated[float | None, Checked(Number | None, optional=True)] = None
     seconds: Annotated[float | None, Checked(Amount)] = None
@@ -43,16 +47,27 @@ class Round(Part):
     void: Annotated[bool | None, Checked(bool, optional=True)] = None
     void_reason: Annotated[str | None, Checked(str, optional=True)] = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _headline(cls, value: Any) -> Any:
+        return read_headline(value)
+
 
 class Final(Part):
     """The last evaluation; measures, groups and users are those of the final model of a finished run."""
 
     accuracy: Annotated[float | None, Checked(Number | None)] = None
+    score: Annotated[float | None, Checked(Number | None, optional=True)] = None
     loss: Annotated[float | None, Checked(Number | None)] = None
     per_class: tuple[ClassAccuracy, ...] | None = None
     measures: Measures | None = None
     groups: Annotated[tuple[ColumnGroups, ...], Field(max_length=100)] = ()
     users: UserAccuracies | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _headline(cls, value: Any) -> Any:
+        return read_headline(value)
 
 
 class Limits(Part):
@@ -90,6 +105,7 @@ class RunDocument(Document):
     plan: Annotated[Raw, TABLE] = None
     dealing: Raw = None
     rounds: Annotated[tuple[Round, ...], Checked(Annotated[list[Round], Field(max_length=10**6)])] = ()
+    metric: Annotated[str | None, Checked(str, optional=True)] = None
     final: Annotated[Final | None, Checked(Final)] = None
     privacy: Annotated[Privacy, CHECKED] = Privacy()
     ledger: Annotated[Raw, Checked(TrainingLedger)] = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -70,6 +71,14 @@ class StatisticsDocument(Document):
         """The trust model."""
         return self.privacy.trust or str(self.setting("privacy", "trust") or "none")
 
+    @property
+    def unanswered(self) -> str | None:
+        """The query that is charged without an answer, since the run ended during it; None without one."""
+        queries, answered = self.scenario.get("queries"), len(self.queries)
+        charged = self.privacy.completed.rounds if self.privacy.completed else 0
+        names = list(map(str, queries)) if isinstance(queries, Mapping) else []
+        return names[answered] if answered < min(charged, len(names)) else None
+
 
 class StatisticsComparison(Document):
     """Queries under each trust model, mechanism, epsilon and number of clients, repeated."""
@@ -86,8 +95,16 @@ class StatisticsComparison(Document):
         ),
         "performance.peak_memory_mb",
     )
-    # Errors against the true values, and figures computed from them.
-    SIMULATION_ONLY: ClassVar = ("cells[].queries", "finding", "slope", "slopes")
+    # Errors against the true values, figures computed from them, and answers, which are exact without noise.
+    SIMULATION_ONLY: ClassVar = (
+        *(
+            f"cells[].queries[].{key}"
+            for key in (
+                *("error", "rmse", "told", "covered", "within_bound", "right", "score", "best", "answer"),
+            )
+        ),
+        *("finding", "slope", "slopes"),
+    )
 
     status: Annotated[str, STATUS] = "finished"
     error: Annotated[str | None, CHECKED] = None

@@ -202,16 +202,18 @@ def completed(ledger: Mapping[str, Any]) -> dict[str, Any]:
     return {COMPLETED: {"rounds": released["rounds"], "guarantees": stated}}
 
 
-def both_figures(privacy: Mapping[str, Any]) -> list[str]:
+def both_figures(privacy: Mapping[str, Any], unanswered: str | None = None) -> list[str]:
     """Both epsilons of a run that stopped early in a sentence, once for all observers with the same ones.
 
     Args:
         privacy: The run's statement (`privacy` of its document); empty if it states one figure only.
+        unanswered: The query that is charged among them, and has no answer.
     """
     if COMPLETED not in privacy:
         return []
     planned = {guarantee["observer"]: guarantee for guarantee in privacy["guarantees"]}
     against: dict[str, list[str]] = {}
+    by_then = f"charged by then ({unanswered} has no answer)" if unanswered else "released by then"
     for guarantee in privacy[COMPLETED]["guarantees"]:
         claim = planned[guarantee["observer"]]
         if claim["epsilon"] is None or guarantee["epsilon"] is None:
@@ -219,7 +221,7 @@ def both_figures(privacy: Mapping[str, Any]) -> list[str]:
         many, noun = NOUNS[guarantee["of"]][1], NOUNS[guarantee["of"]][guarantee["rounds"] != 1]
         sentence = (
             f"epsilon = {printed(claim['epsilon'])} is the claim: all {claim['rounds']:,} planned {many} "
-            f"stay charged. The {guarantee['rounds']:,} {noun} released by then cost "
+            f"stay charged. The {guarantee['rounds']:,} {noun} {by_then} cost "
             f"epsilon = {printed(guarantee['epsilon'])} alone, which holds only provided that "
             f"{guarantee['assumptions'][0]}. (delta = {claim['delta']:g}, unit {claim['unit']}, "
             f"{claim['adjacency']})"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -158,69 +156,3 @@ def unflatten(module: nn.Module, flat: Tensor) -> dict[str, Tensor]:
         raise ValueError(f"the model has {sum(sizes)} parameters, the vector {flat.shape[-1]}")
     parts, leading = flat.split_with_sizes(sizes, dim=-1), flat.shape[:-1]
     return {name: part.reshape(leading + shape) for part, (name, shape) in zip(parts, named, strict=True)}
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Accuracy and loss of a model on held-out records.
-
-    Args:
-        loss: The mean cross-entropy.
-        correct: How many records of each class it names rightly.
-        records: How many records each class has.
-        names: The names of the classes, one for each; empty where they have none.
-    """
-
-    loss: float
-    correct: tuple[int, ...]
-    records: tuple[int, ...]
-    names: tuple[str, ...] = ()
-
-    @property
-    def accuracy(self) -> float:
-        """The share of all records that it names rightly."""
-        return sum(self.correct) / sum(self.records)
-
-    @property
-    def balanced_accuracy(self) -> float:
-        """The mean accuracy within the classes that have records."""
-        known = [right / count for right, count in zip(self.correct, self.records, strict=True) if count]
-        return math.fsum(known) / len(known)
-
-    def per_class(self) -> list[dict[str, Any]]:
-        """The accuracy within each class, as the document holds it; null where a class has no record."""
-        labels = self.names or (None,) * len(self.records)
-        return [
-            {"class": number, "label": label, "accuracy": right / count if count else None, "records": count}
-            for number, (label, right, count) in enumerate(
-                zip(labels, self.correct, self.records, strict=True)
-            )
-        ]
-
-
-@torch.no_grad()
-def evaluate(
-    module: nn.Module,
-    weights: NDArray[np.float32],
-    x: NDArray[np.float32],
-    y: NDArray[np.int64],
-    names: tuple[str, ...] = (),
-) -> Evaluation:
-    """Accuracy, also within each class, and mean cross-entropy of flat weights on records.
-
-    Args:
-        module: A module to (batch, classes) logits; of its own weights the frozen ones alone are used.
-        weights: The flat weights, shape (parameters,).
-        x: Records, shape (records, *features), taken in blocks of bounded memory.
-        y: Their labels, int64 in [0, classes), shape (records,).
-        names: The names of the classes; empty where they have none.
-    """
-    parameters = unflatten(module, torch.from_numpy(weights))
-    correct, loss = np.empty(len(y), dtype=bool), 0.0
-    for start in range(0, len(y), 8192):
-        labels = torch.from_numpy(y[start : start + 8192])
-        logits = torch.func.functional_call(module, parameters, torch.from_numpy(x[start : start + 8192]))
-        correct[start : start + 8192] = (logits.argmax(dim=1) == labels).numpy()
-        loss += float(nn.functional.cross_entropy(logits.double(), labels, reduction="sum"))
-    right, records = (np.bincount(part, minlength=logits.shape[1]).tolist() for part in (y[correct], y))
-    return Evaluation(loss / len(y), tuple(right), tuple(records), names)

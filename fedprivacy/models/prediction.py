@@ -1,15 +1,24 @@
-"""The predictions of a model: the class of each record, and the probability of every class."""
+"""The predictions of a model: the class of each record and the probability of every class, or numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedprivacy.data.tasks import CLASSIFICATION, MULTI_LABEL
+
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
+
+CHUNK = 8192  # records
+
+
+def _none() -> NDArray[np.float64]:
+    return np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -17,36 +26,50 @@ class Predictions:
     """The predictions on some records.
 
     Args:
-        named: The class of the largest logit, int64, shape (records,).
-        probabilities: Of each class, float64, shape (records, classes); NaN where the model has diverged.
+        named: The class of the largest logit, int64, shape (records,); or each target's number, float64, or
+            label, bool, shape (records, targets).
+        probabilities: Of each class or label, float64, shape (records, classes or labels); NaN where the
+            model has diverged; empty for numbers.
     """
 
-    named: NDArray[np.int64]
-    probabilities: NDArray[np.float64]
+    named: NDArray[Any]
+    probabilities: NDArray[np.float64] = field(default_factory=_none)
 
-    def rows(self, chosen: NDArray[np.bool_]) -> Predictions:
-        """Returns the predictions on the chosen records."""
-        return Predictions(self.named[chosen], self.probabilities[chosen])
+    @classmethod
+    def of_outputs(cls, outputs: Tensor, task: str) -> Predictions:
+        """The predictions that outputs of a model mean in a task, outputs of shape (records, outputs)."""
+        if task == CLASSIFICATION:
+            return cls(outputs.argmax(dim=1).numpy(), outputs.double().softmax(dim=1).numpy())
+        if task == MULTI_LABEL:
+            return cls((outputs > 0).numpy(), outputs.double().sigmoid().numpy())
+        return cls(outputs.double().numpy())
 
 
-def predict(module: nn.Module, weights: NDArray[np.float32], x: NDArray[np.float32]) -> Predictions:
-    """The predictions of a model with flat weights.
+def predictions(
+    module: nn.Module, weights: NDArray[np.float32], x: NDArray[np.float32], task: str = CLASSIFICATION
+) -> Iterator[Predictions]:
+    """Yields the predictions of a model with flat weights, in chunks of bounded memory.
 
     Args:
-        module: A module to (batch, classes) logits; its trained weights are not read.
+        module: A module to (batch, outputs); its trained weights are not read.
         weights: The flat weights, shape (parameters,).
-        x: At least one record, shape (records, *features), taken in blocks of bounded memory.
+        x: Records, shape (records, *features).
+        task: What its outputs mean (`fedprivacy.data.tasks`).
     """
     import torch  # a process that only measures predictions needs none
 
     from fedprivacy.models.by_name import unflatten
 
     parameters = unflatten(module, torch.from_numpy(weights))
-    named, probabilities = [], []
-    for start in range(0, len(x), 8192):
+    for start in range(0, len(x), CHUNK):
         with torch.no_grad():
-            records = torch.from_numpy(x[start : start + 8192])
-            logits = torch.func.functional_call(module, parameters, records)
-        named.append(logits.argmax(dim=1).numpy())
-        probabilities.append(logits.double().softmax(dim=1).numpy())
-    return Predictions(np.concatenate(named), np.concatenate(probabilities))
+            records = torch.from_numpy(x[start : start + CHUNK])
+            outputs = torch.func.functional_call(module, parameters, records)
+            yield Predictions.of_outputs(outputs, task)
+
+
+def named_classes(
+    module: nn.Module, weights: NDArray[np.float32], x: NDArray[np.float32]
+) -> NDArray[np.int64]:
+    """The class of each record by a classifier with flat weights, of at least one record."""
+    return np.concatenate([chunk.named for chunk in predictions(module, weights, x)])

@@ -19,7 +19,7 @@ _WITHOUT_EFFECT = (
 _AS_EVER = (
     *(("batches", "shuffled"), ("averaging", False), ("weighting", "clients"), ("trainer", "fedprivacy")),
     *(("device", "cpu"), ("kernel_size", 3), ("adversarial_steps", 1), ("adversarial_first", 0)),
-    *(("denoise", "none"), ("aggregation", "mean"), ("clips", False)),
+    *(("denoise", "none"), ("aggregation", "mean"), ("clips", False), ("task", "classification")),
 )
 
 
@@ -43,7 +43,7 @@ def run_streams(scenario: Scenario, people: Population, code: str = "") -> Strea
     if code:
         settings["code"] = code
     # Keys that were added later do not change the noise at their defaults, so older runs can be repeated.
-    for section in ("training", "model", "server"):
+    for section in ("data", "training", "model", "server"):
         chosen = settings[section]
         settings[section] = {key: value for key, value in chosen.items() if (key, value) not in _AS_EVER}
     # The cut of a cohort into chunks matters only if one draw of noise serves a chunk. An observer of each

@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 
 from fedprivacy.data import npz, storage
 from fedprivacy.data.columns import chosen
-from fedprivacy.data.datasets import Dataset, digits, purchase_like, synthetic
+from fedprivacy.data.datasets import Dataset, digits, purchase_like, synthetic, synthetic_targets
 from fedprivacy.data.scaling import Scaling, moments
+from fedprivacy.data.targets import TargetBounds
+from fedprivacy.data.targets import columns as columns_of
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.errors import InputError
 from fedprivacy.population.partition import Partition, by_user, dirichlet, fixed_records, iid, one_per_example
 from fedprivacy.scenario.data import Digits, FileData, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile
@@ -61,7 +64,7 @@ class Population:
         public = self.partition.public
         return public if self.judged is None else np.setdiff1d(public, self.judged)
 
-    def held_out(self, where: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def held_out(self, where: str) -> tuple[NDArray[np.float32], NDArray[Any]]:
         """Records to evaluate on, which no client trains on: the "test" part or, "public", the references."""
         if where == "test":
             return self.dataset.x_test, self.dataset.y_test
@@ -96,7 +99,13 @@ def _population(options: Options, stamp: tuple[str, int, int] | None) -> Populat
 
 def _from_file(options: Npz | FlwrDatasets | TableFile) -> Population:
     path, facts = options.file, options.facts
-    y, y_test = (npz.array(path, name).astype(np.int64) for name in ("y_train", "y_test"))
+    y, y_test = (npz.array(path, name) for name in ("y_train", "y_test"))
+    bounds = None
+    if facts.targets is None:
+        y, y_test = y.astype(np.int64), y_test.astype(np.int64)
+    else:
+        bounds = options.target_bounds(facts.targets)
+        y, y_test = _targets(y, bounds, cut=True), _targets(y_test, bounds, cut=False)
     users = npz.array(path, "user_train") if options.partition == "by-user" else None
     partition = _deal(options, y, users)
     columns, names = None, facts.feature_names
@@ -118,7 +127,13 @@ def _from_file(options: Npz | FlwrDatasets | TableFile) -> Population:
     x, x_test = (storage.records(path, name, scaling) for name in ("x_train", "x_test"))
     classes = facts.classes(options.classes)
     owned = users is not None and (not facts.test_users or _owned(path, users[partition.order]))
-    return Population(Dataset(x, y, x_test, y_test, classes, names, facts.class_names), partition, owned)
+    dataset = Dataset(x, y, x_test, y_test, classes, names, facts.class_names, options.task, bounds)
+    return Population(dataset, partition, owned)
+
+
+def _targets(y: NDArray[Any], bounds: TargetBounds | None, *, cut: bool) -> NDArray[np.float32]:
+    """Numbers scaled by public bounds, or labels as 0 and 1, float32, shape (records, targets)."""
+    return columns_of(y).astype(np.float32) if bounds is None else bounds.scaled(columns_of(y), cut=cut)
 
 
 def _owned(path: str, users: NDArray[Any]) -> bool:
@@ -144,7 +159,7 @@ def _scaling(
     return plain
 
 
-def _deal(options: Options, labels: NDArray[np.int64], users: NDArray[Any] | None) -> Partition:
+def _deal(options: Options, labels: NDArray[Any], users: NDArray[Any] | None) -> Partition:
     records, fraction, seed = len(labels), options.public_fraction, options.seed
     if options.partition == "by-user" and users is not None:
         return by_user(users, public_fraction=fraction, seed=seed)
@@ -171,6 +186,17 @@ def _generated(options: Digits | Synthetic | PurchaseLike) -> Dataset:
             features=options.features,
             classes=options.classes,
             flip=options.flip,
+            seed=options.seed,
+        )
+    if options.task != CLASSIFICATION:
+        targets = options.targets or 1
+        return synthetic_targets(
+            records=options.records,
+            test_records=options.test_records,
+            features=options.features,
+            signal=options.signal,
+            targets=targets,
+            bounds=options.target_bounds(targets),
             seed=options.seed,
         )
     return synthetic(

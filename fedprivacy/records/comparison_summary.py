@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from fedprivacy.documents.headline import headline
 from fedprivacy.io.percentages import percent
 from fedprivacy.mechanisms.registry import title
 from fedprivacy.records.seed_statistics import Difference, difference
@@ -30,6 +31,7 @@ def finding(cells: Sequence[Cell]) -> str:
     Args:
         cells: The cells of a compare document that have finished.
     """
+    cells = [cell for cell in cells if headline(cell) is not None]
     without = [
         f"without any noise the model reaches {_reached(cell)}" for cell in cells if cell["trust"] == "none"
     ]
@@ -207,7 +209,7 @@ def _best(cells: Sequence[Cell]) -> list[str]:
     if not compared:
         return []
     e = max(compared)
-    ranked = sorted(by_epsilon[e], key=lambda cell: -cell["accuracy"]["mean"])
+    ranked = sorted(by_epsilon[e], key=lambda cell: -headline(cell)["mean"])
     best = ranked[0]
     if len({cell["mechanism"] for cell in ranked}) == 1:
         each = [f"{_reached(cell)} {_by(cell)}" for cell in ranked]
@@ -236,4 +238,4 @@ def _by(cell: Cell) -> str:
 
 
 def _reached(cell: Cell) -> str:
-    return percent(cell["accuracy"]["mean"])
+    return percent(headline(cell)["mean"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,16 @@ import scipy
 from numpy.typing import NDArray
 
 from fedprivacy.data.groups import Grouping
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.documents.quality import (
     FEW,
     ColumnGroups,
     GroupAccuracy,
-    Measures,
     Quantile,
     UserAccuracies,
 )
-from fedprivacy.models.measures import balanced_accuracy, measures
+from fedprivacy.models.metrics.classes import BalancedAccuracy
+from fedprivacy.models.metrics.registry import Measurement, metrics_of
 from fedprivacy.models.prediction import Predictions
 from fedprivacy.population.clients import Population
 from fedprivacy.population.groups import held_out_budget_groups, held_out_groups, held_out_users
@@ -34,8 +35,8 @@ _DRAWS = 400  # of the worst tenth by chance
 def final_evaluation(
     scenario: Scenario,
     people: Population,
-    y: NDArray[np.int64],
-    predictions: Predictions,
+    y: NDArray[Any],
+    predictions: Iterable[Predictions],
     budgets: Groups | None = None,
 ) -> dict[str, Any]:
     """The fields of `Final` beside accuracy and loss, from held-out records alone.
@@ -45,35 +46,46 @@ def final_evaluation(
     Args:
         scenario: The scenario of the run.
         people: Its data; no record that a client trains on is read.
-        y: The classes of the records that it is evaluated on, shape (records,).
-        predictions: Of the final model on them.
+        y: The classes of the records that it is evaluated on, shape (records,), or their targets.
+        predictions: Of the final model on them, in chunks.
         budgets: The groups of clients with budgets of their own; None: there are none.
     """
-    measured = measures(y, predictions)
-    fields: dict[str, Any] = {"measures": Measures.new(**measured.to_json()).to_json()}
-    if scenario.evaluation.on != "test":
+    data, classes, start = people.dataset, [], 0
+    measurement = Measurement(metrics_of(data.task))
+    for chunk in predictions:
+        targets = y[start : start + len(chunk.named)]
+        if (bounds := data.target_bounds) is None:
+            measurement.update(chunk, targets)
+        else:  # in the units of the targets
+            measurement.update(Predictions(bounds.restored(chunk.named)), bounds.restored(targets))
+        if data.task == CLASSIFICATION:
+            classes.append(chunk.named)
+        start += len(chunk.named)
+    fields: dict[str, Any] = {"measures": measurement.values()}
+    if scenario.evaluation.on != "test" or data.task != CLASSIFICATION:
         return fields
+    named = np.concatenate(classes)
     groups = list(held_out_groups(scenario.data, scenario.evaluation))
     of_clients = held_out_budget_groups(scenario.data, people.partition, budgets)
     groups += [] if of_clients is None else [of_clients]
     if groups:
-        fields["groups"] = [by_group(grouping, y, predictions) for grouping in groups]
+        fields["groups"] = [by_group(grouping, y, named) for grouping in groups]
     users = None if people.test_owned else held_out_users(scenario.data)
-    accuracies = None if users is None else by_user(users, predictions.named == y)
+    accuracies = None if users is None else by_user(users, named == y)
     if accuracies is not None:
         fields["users"] = accuracies
     return fields
 
 
-def by_group(grouping: Grouping, y: NDArray[np.int64], predictions: Predictions) -> dict[str, Any]:
+def by_group(grouping: Grouping, y: NDArray[np.int64], named: NDArray[np.int64]) -> dict[str, Any]:
     """`ColumnGroups` of predictions, as JSON.
 
     Args:
         grouping: The groups of the records by one column.
         y: Their classes, shape (records,).
-        predictions: Of the records.
+        named: The predicted ones, same shape.
     """
-    right = predictions.named == y
+    right = named == y
     inside = [grouping.codes == code for code in range(len(grouping.labels))]
     known = [right[each].mean() for each in inside if each.sum() >= FEW]
     best = float(max(known)) if known else None
@@ -92,12 +104,18 @@ def by_group(grouping: Grouping, y: NDArray[np.int64], predictions: Predictions)
                 accuracy=accuracy,
                 low=float(ends.low),
                 high=float(ends.high),
-                balanced_accuracy=balanced_accuracy(y[each], predictions.named[each]),
+                balanced_accuracy=_balanced_accuracy(y[each], named[each]),
                 gap=None if best is None or few else best - accuracy,
                 few=few,
             ).to_json()
         )
     return ColumnGroups.new(column=grouping.column, edges=list(grouping.edges), groups=groups).to_json()
+
+
+def _balanced_accuracy(y: NDArray[np.int64], named: NDArray[np.int64]) -> float:
+    metric = BalancedAccuracy()
+    metric.update(Predictions(named), y)
+    return metric.value()
 
 
 def by_user(users: NDArray[np.str_], right: NDArray[np.bool_]) -> dict[str, Any] | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedprivacy.documents.cell import CellColumn, CellGroup, CellMeasures, CellUsers
-from fedprivacy.documents.quality import Measures
+from fedprivacy.documents.cell import CellColumn, CellGroup, CellUsers
 from fedprivacy.records.seed_statistics import interval
 
 Final = Mapping[str, Any]
@@ -20,9 +19,9 @@ def quality_over_seeds(finals: Sequence[Final]) -> dict[str, Any]:
     """
     fields: dict[str, Any] = {}
     if all(final.get("measures") for final in finals):
-        fields["measures"] = CellMeasures.new(
-            **{name: _figure([final["measures"][name] for final in finals]) for name in Measures.model_fields}
-        ).to_json()
+        fields["measures"] = {
+            name: _figure([final["measures"].get(name) for final in finals]) for name in finals[0]["measures"]
+        }
     if all(final.get("groups") for final in finals):
         fields["groups"] = [_column(columns) for columns in _aligned(finals, "groups")]
     if all(final.get("users") for final in finals):

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.documents.guarantee import BudgetGroup, Privacy, Terms
+from fedprivacy.documents.headline import scored, stated_metric
 from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.documents.run import Final, Round, RunDocument
 from fedprivacy.errors import InputError
@@ -35,7 +37,7 @@ from fedprivacy.scenario.sections import least_answers
 from fedprivacy.training import early_stopping
 
 if TYPE_CHECKING:  # a stored run is checked without torch
-    from fedprivacy.models.by_name import Evaluation
+    from fedprivacy.models.evaluation import Evaluation
 
 TUNING_UNSTATED = (
     "The scenario does not say how its hyperparameters were chosen. If private data was used to "
@@ -217,6 +219,7 @@ class RunRecord:
             plan=plan.to_json(),
             dealing=self.dealing,
             rounds=self.rounds,
+            **stated_metric(getattr(scenario.data, "task", CLASSIFICATION)),
             final=_final(self.rounds, self.per_class, self.measured),
             privacy=stated_privacy(plan, ledger, self._candidates),
             ledger=ledger,
@@ -358,9 +361,10 @@ def _final(
     measured: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The model's accuracy and loss, by the last evaluation, and what else was measured of the final one."""
-    evaluated = [event for event in rounds if event["accuracy"] is not None]
+    evaluated = [event for event in rounds if "score" in event or event["accuracy"] is not None]
     last = evaluated[-1] if evaluated else {"accuracy": None, "loss": None}
-    return Final.new(accuracy=last["accuracy"], loss=last["loss"], per_class=per_class, **measured).to_json()
+    known = {key: last[key] for key in ("accuracy", "score", "loss") if key in last}
+    return Final.new(**known, per_class=per_class, **measured).to_json()
 
 
 def broken_off(document: Mapping[str, Any], status: str, error: str) -> dict[str, Any]:
@@ -427,9 +431,10 @@ def round_event(
     sum with an update of their own; `clipping_norm` is there where it changes from round to round, `void`
     where too few clients survived for a secure sum, and `void_reason` where that is known.
     """
-    accuracy, loss = (quality.accuracy, quality.loss) if quality else (None, None)
+    loss = quality.loss if quality else None
+    reached = scored(quality.task, quality.score) if quality else {"accuracy": None}
     measured = {} if public_loss is None else {early_stopping.PUBLIC_LOSS: _finite(public_loss)}
-    if quality is not None:
+    if quality is not None and quality.balanced_accuracy is not None:
         measured["balanced_accuracy"] = quality.balanced_accuracy
     sometimes = {
         "clipping_norm": clipping_norm,
@@ -440,7 +445,7 @@ def round_event(
     return Round.new(
         round=number,
         cohort=cohort,
-        accuracy=accuracy,
+        **reached,
         loss=_finite(loss),
         seconds=round(seconds, 6),
         zeroed=zeroed,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from fedprivacy.documents.headline import headline
 from fedprivacy.guarantees.ledger import BROKEN_OFF, broke_off
 from fedprivacy.guarantees.statement import Guarantee
 
@@ -38,8 +39,8 @@ def within_range(text: str) -> str:
     return re.sub(r"95 % interval (-?\d+\.\d) to (-?\d+\.\d)", cut, text)
 
 
-def interval(values: Sequence[float], most: float = 1.0) -> dict[str, float | None]:
-    """Mean and 95 % Student t interval over seeds, cut to [0, most]; one value has no interval.
+def interval(values: Sequence[float], most: float = 1.0, least: float = 0.0) -> dict[str, float | None]:
+    """Mean and 95 % Student t interval over seeds, cut to [least, most]; one value has no interval.
 
     >>> interval([0.5, 0.5])
     {'mean': 0.5, 'low': 0.5, 'high': 0.5}
@@ -47,27 +48,27 @@ def interval(values: Sequence[float], most: float = 1.0) -> dict[str, float | No
     mean, half = _student(values)
     if half is None:
         return {"mean": mean, "low": None, "high": None}
-    return {"mean": mean, "low": max(0.0, mean - half), "high": min(most, mean + half)}
+    return {"mean": mean, "low": max(least, mean - half), "high": min(most, mean + half)}
 
 
 def mean_curve(rounds: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """The learning curve of a cell: the mean accuracy over seeds, of the rounds that all have evaluated.
+    """The learning curve of a cell: the mean headline figure over seeds, of the rounds that all have.
 
     Args:
         rounds: The rounds of each seed's run.
 
     Returns:
-        `round` (the first is 1) and `accuracy`, from the first to the last.
+        `round` (the first is 1) and `accuracy`, or `score`, from the first to the last.
 
     >>> mean_curve([[{"round": 0, "accuracy": 0.25}], [{"round": 0, "accuracy": 0.75}]])
     [{'round': 1, 'accuracy': 0.5}]
     """
     runs = [
-        {event["round"]: event["accuracy"] for event in run if event["accuracy"] is not None}
-        for run in rounds
+        {event["round"]: headline(event) for event in run if headline(event) is not None} for run in rounds
     ]
+    key = "score" if any("score" in event for run in rounds for event in run) else "accuracy"
     shared = sorted(set.intersection(*map(set, runs)))
-    return [{"round": at + 1, "accuracy": float(np.mean([run[at] for run in runs]))} for at in shared]
+    return [{"round": at + 1, key: float(np.mean([run[at] for run in runs]))} for at in shared]
 
 
 def mean_per_class(runs: Sequence[Sequence[Mapping[str, Any]] | None]) -> list[dict[str, Any]] | None:
@@ -184,12 +185,15 @@ def difference(first: Mapping[str, Any], second: Mapping[str, Any], level: float
     """The first cell's accuracy less the second's, paired by seed; None where they share no seed.
 
     Args:
-        first: A cell, with `seeds` and `accuracies`.
+        first: A cell, with `seeds` and `accuracies`, or `scores` of another task.
         second: Another.
         level: The coverage of the interval.
     """
-    mine, other = (dict(zip(cell["seeds"], cell["accuracies"], strict=True)) for cell in (first, second))
-    shared = [seed for seed in mine if seed in other]
+    mine, other = (
+        dict(zip(cell["seeds"], cell.get("scores") or cell["accuracies"], strict=True))
+        for cell in (first, second)
+    )
+    shared = [seed for seed in mine if seed in other and None not in (mine[seed], other[seed])]
     if not shared:
         return None
     gap, half = _student([mine[seed] - other[seed] for seed in shared], level)

@@ -21,7 +21,7 @@ from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.estimates import EstimatesDocument
 from fedprivacy.documents.kinds import read
 from fedprivacy.documents.plan import PlanDocument
-from fedprivacy.documents.redaction import measured_on_clients
+from fedprivacy.documents.redaction import withholds_results
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.documents.statistics import StatisticsComparison, StatisticsDocument
@@ -134,8 +134,8 @@ def page_of(document: Mapping[str, Any], source: str = "report", *, operator: bo
     Args:
         document: The content of `run.json`.
         source: The file that it came from, which errors name.
-        operator: Whether it is a page of the operator: then it has accuracy on records of clients, and links
-            to the operator-only section.
+        operator: Whether it is a page of the operator: then it has accuracy on records of clients and
+            their true values, and links to the operator-only section.
 
     Raises:
         InputError: the schema or kind is unknown, or a field violates its schema.
@@ -153,14 +153,14 @@ def operator_page(
     Args:
         document: The whole document, with its operator-only fields.
         source: The file that it came from, which errors name.
-        merged: Whether it has the public part too; where accuracy is operator-only it always has.
+        merged: Whether it has the public part too; where results are operator-only it always has.
 
     Raises:
         InputError: the schema or kind is unknown, or a field violates its schema.
     """
     page = page_of(document, source, operator=True)
     caution = Text(words.OPERATOR_HEADING, "status stopped")
-    if merged or measured_on_clients(document):
+    if merged or withholds_results(document):
         page = replace(page, lead=[caution, *page.lead])
     else:
         page = replace(page, lead=[caution, Text(PARTS)], sections=[], subtitle="", answer=None)

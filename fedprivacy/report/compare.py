@@ -93,7 +93,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
         *page_end.closing(document, command=command, runs=_stored(document)),
     ]
     return Page(
-        title=f"{page_end.title(document)}: accuracy against privacy",
+        title=f"{page_end.title(document)}: {document.primary.title} against privacy",
         eyebrow="Comparison of trust models" + " and units of privacy" * (len(document.units) > 1),
         subtitle=str(document.scenario.get("description") or ""),
         answer=answer.of_comparison(document, cells),
@@ -103,8 +103,9 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
 
 
 def _no_finding(document: CompareDocument) -> str:
-    reason = "accuracy is operator-only" if document.lacks_accuracy else "the comparison is not complete"
-    return f"There is no finding: {reason}."
+    if document.lacks_accuracy:
+        return f"There is no finding: {document.primary.title} is operator-only."
+    return "There is no finding: the comparison is not complete."
 
 
 def _finding_terms(document: CompareDocument) -> str:
@@ -119,7 +120,7 @@ def _finding_terms(document: CompareDocument) -> str:
 
 
 def _picture(document: CompareDocument) -> Picture | None:
-    """Accuracy against epsilon, a line for each arm; without privacy a level with its band."""
+    """The headline figure against epsilon, a line for each arm; without privacy a level with its band."""
     series: list[Series] = []
     levels: list[Reference] = []
     drawn = looks.arms(document.arms)
@@ -148,19 +149,20 @@ def _picture(document: CompareDocument) -> Picture | None:
     bars = any(intervals)
     shown = accuracy_range([*values, *(end for ends in intervals for end in ends or ())])
     epsilon_terms = words.terms(document.guarantees())
-    measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, {document.averaged}"
+    title = document.primary.title
+    measured = f"{words.capital(title)} on {words.evaluated_on(document.evaluated_on)}, {document.averaged}"
     measured += "." if bars else ", without intervals."
     epsilons = at_data([p.x for line in series for p in line.points])
     label = f"epsilon (smaller is more private), {epsilon_terms}" if epsilon_terms else ""
     panel = Lines(
         Axis(label, log=True, ticks=epsilons, named=bool(epsilons), phrase="at epsilon {}"),
-        Axis("Accuracy (higher is better)", words.accuracy, tick_text=percent, limits=shown),
+        Axis(f"{words.capital(title)} (higher is better)", words.accuracy, tick_text=percent, limits=shown),
         tuple(series),
         tuple(levels),
     )
     return Chart(
         "frontier",
-        "Line chart of accuracy against epsilon",
+        f"Line chart of {title} against epsilon",
         measured + (f" Bars and band: {document.interval}." if document.interval and bars else ""),
         (panel,),
         terms=f"At {epsilon_terms or 'no guarantee'}.",
@@ -184,7 +186,8 @@ def _figures(document: CompareDocument) -> Table:
         ]
     for name, cell in limits.rows(document):
         rows += [Group(name), _figure_row(cell, several)]
-    caption = f"Accuracy on {words.evaluated_on(document.evaluated_on)}, in percent."
+    measured = words.capital(document.primary.title)
+    caption = f"{measured} on {words.evaluated_on(document.evaluated_on)}, in percent."
     if document.interval and any(cell.accuracy.interval for cell in document.cells):
         caption += f" Interval: {document.interval}."
     epsilon_terms = words.terms(document.guarantees())

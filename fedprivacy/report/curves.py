@@ -17,7 +17,7 @@ from fedprivacy.report.charts.spacing import spaced
 def of_comparison(document: CompareDocument) -> list[Section]:
     """How each arm learned at some of its epsilons; the tables have all of them."""
     arms, tables = [], []
-    epsilon_terms = words.terms(document.guarantees())
+    epsilon_terms, title = words.terms(document.guarantees()), document.primary.title
     epsilon = f" Each epsilon: {epsilon_terms}, against the observers named above." if epsilon_terms else ""
     for arm in document.arms:
         cells = [cell for cell in document.of(arm) if cell.curve]
@@ -25,19 +25,20 @@ def of_comparison(document: CompareDocument) -> list[Section]:
             continue
         arms.append((arm, spaced(cells, looks.EPSILONS)))
         tables.append(
-            _table(f"{arm_labels.arm(arm)}: accuracy by round, {document.averaged}.{epsilon}", cells)
+            _table(f"{arm_labels.arm(arm)}: {title} by round, {document.averaged}.{epsilon}", cells, title)
         )
     if not arms:
         return []
     values = [event.accuracy for _, cells in arms for cell in cells for event in cell.curve or ()]
-    measured = f"Accuracy on {words.evaluated_on(document.evaluated_on)} by round, {document.averaged}."
+    on = words.evaluated_on(document.evaluated_on)
+    measured = f"{words.capital(title)} on {on} by round, {document.averaged}."
     some = any(len(table.head) - 1 > looks.EPSILONS for table in tables)
     caption = measured + (" The tables have the other epsilons." if some else "")
     if any(cell.ended_early for arm in document.arms for cell in document.of(arm)):
         caption += " Early stopping has ended runs: a line ends with the first of its seeds that it ended."
     chart = Chart(
         "curves",
-        "Line charts of accuracy by round, one for each line of the picture above",
+        f"Line charts of {title} by round, one for each line of the picture above",
         caption + epsilon,
         tuple(_panels(document, arms, values)),
         tables=tuple(tables),
@@ -76,13 +77,13 @@ def _panel(
     return Lines(learning_curves.rounds(last), y, tuple(series), title=label, color=color)
 
 
-def _table(caption: str, cells: Sequence[Cell]) -> Table:
+def _table(caption: str, cells: Sequence[Cell], title: str) -> Table:
     """A row for each evaluated round, a column for each epsilon."""
     curves = [{event.round: event.accuracy for event in cell.curve or ()} for cell in cells]
     rounds = sorted(set().union(*curves))
     rows = [(f"{at:,}", *(words.accuracy(curve.get(at)) for curve in curves)) for at in rounds]
     head = (
         "Round",
-        *("Accuracy" if c.epsilon is None else f"Epsilon {words.target(c.epsilon)}" for c in cells),
+        *(words.capital(title) if c.epsilon is None else f"Epsilon {words.target(c.epsilon)}" for c in cells),
     )
     return page_end.sampled(caption, head, rows)

@@ -29,6 +29,11 @@ UNMEASURED = (
     "What limits this run was not measured. In a simulation, fedprivacy run --limits trains "
     "variants of it without noise, without clipping, with more rounds and with other clipping norms."
 )
+UNMEASURED_BY_COMPARISON = (
+    "What limits these accuracies was not measured. In a simulation, fedprivacy compare with --set "
+    'compare.limits=["no-noise","no-clipping","norm-half","rounds-double"] trains variants of the '
+    "scenario's cell without noise, without clipping, with more rounds and with other clipping norms."
+)
 CLIPPED = (svg.THIRD, "", (0, (4, 1.5)))
 MAJORITY = (svg.MUTED, "", (0, (1, 2)))
 
@@ -65,16 +70,20 @@ def lead_of_run(document: RunDocument) -> list[Block]:
 
 def lead_of_comparison(document: CompareDocument) -> list[Block]:
     """The sentences for the top of a comparison's page."""
-    return [
-        *([Text(document.limiting), *_caution(document.limits)] if document.limiting else []),
-        *_majority_text(_classes(document.cells)),
-    ]
+    blocks = _majority_text(_classes(document.cells))
+    if document.limiting:
+        return [Text(document.limiting), *_caution(document.limits), *blocks]
+    private = any(cell.epsilon is not None for cell in document.cells)
+    planned = (document.scenario.get("compare") or {}).get("limits")
+    return [*blocks, Text(UNMEASURED_BY_COMPARISON)] if private and not planned else blocks
 
 
 def of_run(document: RunDocument) -> list[Section]:
     """The section with the ablations of a run; none where they were not trained."""
     planned, variants = cells_of(document)
-    return [] if planned is None or not variants else [_section(planned, variants, document.evaluated_on)]
+    if planned is None or not variants:
+        return []
+    return [_section(planned, variants, document.evaluated_on, document.primary.title)]
 
 
 def cells_of(document: RunDocument) -> tuple[Cell | None, Sequence[Ablated]]:
@@ -88,7 +97,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     planned = document.planned
     if planned is None or not document.limits:
         return []
-    return [_section(planned, document.limits, document.evaluated_on)]
+    return [_section(planned, document.limits, document.evaluated_on, document.primary.title)]
 
 
 def lines(limiting: str | None, variants: Sequence[Ablated], planned: Cell | None) -> list[str]:
@@ -127,7 +136,7 @@ def _majority_text(classes: Sequence[ClassAccuracy] | None, verdict: str = "") -
     ]
 
 
-def _section(planned: Cell, variants: Sequence[Ablated], evaluated_on: str) -> Section:
+def _section(planned: Cell, variants: Sequence[Ablated], evaluated_on: str, title: str) -> Section:
     entries: list[tuple[str, ...]] = [
         ("As planned", words.accuracy(planned.accuracy.mean), "—", "—", _noise(planned))
     ]
@@ -145,15 +154,16 @@ def _section(planned: Cell, variants: Sequence[Ablated], evaluated_on: str) -> S
         )
     terms = words.terms(planned.guarantees)
     caption = (
-        f"Accuracy on {words.evaluated_on(evaluated_on)}, mean over {len(planned.accuracies)} seeds, with "
+        f"{words.capital(title)} on {words.evaluated_on(evaluated_on)}, "
+        f"mean over {len(planned.accuracies)} seeds, with "
         "one thing changed at a time; variants with noise have the planned epsilon, their noise calibrated "
         "again. Difference to the planned run in points, seed by seed; intervals: 95 % for all rows together "
         "(Student t, Bonferroni)."
     )
     caption += f" Each epsilon: {terms}." if terms else ""
-    head = ("Variant", "Accuracy", "Difference", "Interval", "Noise")
+    head = ("Variant", words.capital(title), "Difference", "Interval", "Noise")
     table = Table(caption, head, entries, numeric=frozenset({1, 2, 3}))
-    return Section("limits", "What limits the accuracy", [table, Text(UNCHARGED)])
+    return Section("limits", f"What limits the {title}", [table, Text(UNCHARGED)])
 
 
 def _noise(cell: Cell) -> str:

@@ -55,7 +55,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     shown = _range([v for p in panels for _, gap in p.cells for v in (gap.points, gap.low, gap.high)])
     chart = Chart(
         "options",
-        "Charts of the difference in accuracy by epsilon, one for each option",
+        f"Charts of the difference in {document.primary.title} by epsilon, one for each option",
         "By how many percentage points each option is more accurate than the scenario without it, "
         f"at the same epsilon and seed by seed, on {words.evaluated_on(document.evaluated_on)}; bars: 95 % "
         f"Student t over seeds. {words.trust(cells[0].trust)}; {words.reach(guarantees)}; each epsilon: "
@@ -126,5 +126,5 @@ def _table(panels: Sequence[_Panel], document: CompareDocument, epsilon_terms: s
         f"Each option at each epsilon, {document.averaged}; points: against the scenario without it. "
         f"{arm_labels.NOISE} Each epsilon: {epsilon_terms}."
     )
-    head = ("Epsilon", "Accuracy", "Points", "95 % interval", "Noise")
+    head = ("Epsilon", words.capital(document.primary.title), "Points", "95 % interval", "Noise")
     return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))

@@ -124,7 +124,8 @@ def _picture(document: RunDocument) -> Picture | None:
     panels = []
     look = looks.look(Arm(_trust(document)))
     planned, done = _planned(document), _done(document)
-    for name, heading in (("accuracy", "Accuracy (higher is better)"), ("loss", "Loss (lower is better)")):
+    title = words.capital(document.primary.title)
+    for name, heading in (("accuracy", f"{title} (higher is better)"), ("loss", "Loss (lower is better)")):
         measured = [(at, getattr(event, name)) for at, event in enumerate(document.rounds, start=1)]
         finite = [(at, value) for at, value in measured if value is not None and math.isfinite(value)]
         if finite:
@@ -143,9 +144,9 @@ def _picture(document: RunDocument) -> Picture | None:
     return Chart(
         "learning",
         "Line chart of the evaluations by round",
-        f"Accuracy and loss of the global model on {on}, by round.{stopped}",
+        f"{title} and loss of the global model on {on}, by round.{stopped}",
         tuple(panels),
-        tables=(page_end.sampled(f"Evaluations on {on}, by round.", ("Round", "Accuracy", "Loss"), rows),),
+        tables=(page_end.sampled(f"Evaluations on {on}, by round.", ("Round", title, "Loss"), rows),),
     ).picture
 
 

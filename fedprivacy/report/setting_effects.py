@@ -53,14 +53,15 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     epsilon_terms = words.terms(first.guarantees)
     at = f"{words.trust(first.trust)} at epsilon {words.target(first.epsilon)}"
     look = looks.LOOKS.get(first.trust, looks.LOOKS["none"])
+    title = words.capital(document.primary.title)
     shown = accuracy_range([value for panel in panels for value in panel.extents])
     chart = Chart(
         "varied",
-        "Charts of accuracy by the value of a setting, one for each setting",
-        f"Accuracy on {words.evaluated_on(document.evaluated_on)}, {document.averaged}, with one "
+        f"Charts of {document.primary.title} by the value of a setting, one for each setting",
+        f"{title} on {words.evaluated_on(document.evaluated_on)}, {document.averaged}, with one "
         f"setting changed at a time; the larger mark is the scenario's own value. {at}: "
         f"{epsilon_terms}.",
-        tuple(_lines(panel, look, shown) for panel in panels),
+        tuple(_lines(panel, look, shown, title) for panel in panels),
         tables=tuple(_table(panel, document) for panel in panels),
     )
     return [Section("settings-varied", "What the settings do", [chart.picture, Text(UNCHARGED)])]
@@ -83,7 +84,7 @@ def _value(value: object) -> str:
     return words.number(float(value)) if number else str(value)  # type: ignore[arg-type]
 
 
-def _lines(panel: _Panel, look: Look, shown: tuple[float, float]) -> Lines:
+def _lines(panel: _Panel, look: Look, shown: tuple[float, float], title: str) -> Lines:
     """The values are evenly spaced in the listed order."""
     points = tuple(
         Point(
@@ -97,7 +98,7 @@ def _lines(panel: _Panel, look: Look, shown: tuple[float, float]) -> Lines:
     ticks = categories([_value(cell.varied.value) for cell in panel.cells])
     return Lines(
         Axis(panel.label, ticks=ticks, limits=(-0.4, len(points) - 0.6)),
-        Axis("Accuracy", words.accuracy, tick_text=percent, limits=shown),
+        Axis(title, words.accuracy, tick_text=percent, limits=shown),
         (Series(look, "", points),),
     )
 
@@ -115,6 +116,7 @@ def _table(panel: _Panel, document: CompareDocument) -> Table:
                 arm_labels.noise(cell.noise, cell.noise_multiplier) or "—",
             )
         )
-    head = (words.capital(panel.label), "Accuracy", "95 % interval", "Noise")
-    caption = f"Accuracy by {panel.key}, {document.averaged}, all else as in the scenario. {arm_labels.NOISE}"
+    head = (words.capital(panel.label), words.capital(document.primary.title), "95 % interval", "Noise")
+    by = f"{words.capital(document.primary.title)} by {panel.key}, {document.averaged}"
+    caption = f"{by}, all else as in the scenario. {arm_labels.NOISE}"
     return page_end.sampled(caption, head, rows)

@@ -13,12 +13,15 @@ PLANNED = (
 )
 
 
-def blocks(privacy: Privacy | StatisticsPrivacy, noun: str = "round") -> list[Block | Details]:
+def blocks(
+    privacy: Privacy | StatisticsPrivacy, noun: str = "round", unanswered: str | None = None
+) -> list[Block | Details]:
     """A table of both figures; nothing where a run states only one.
 
     Args:
         privacy: The guarantees of the run.
         noun: The counted thing.
+        unanswered: The query that is charged among them, and has no answer.
     """
     released = privacy.completed
     if released is None or not any(g.holds for g in released.guarantees):
@@ -32,10 +35,12 @@ def blocks(privacy: Privacy | StatisticsPrivacy, noun: str = "round") -> list[Bl
         who = words.capital(words.observer(g.observer))
         rows.append((who, protection.spent(claim), protection.spent(g), g.assumptions[:1]))
     count = words.counted(released.rounds, noun)
+    before = f"charged before it stopped ({unanswered} has no answer)" if unanswered else ""
     caption = (
-        f"What the run is charged, and what the {count} released before it stopped cost alone. The second "
-        "figure holds only under the condition beside it and the assumptions of the claim. "
+        f"What the run is charged, and what the {count} {before or 'released before it stopped'} cost alone. "
+        "The second figure holds only under the condition beside it and the assumptions of the claim. "
         f"Each epsilon: {words.terms(released.guarantees)}."
     )
-    head = ("Against", "Whole plan: the claim", f"{count} alone", "The second only provided that")
+    alone = f"{count} charged by then" if unanswered else f"{count} alone"
+    head = ("Against", "Whole plan: the claim", alone, "The second only provided that")
     return [Table(caption, head, rows, stacked=True)]

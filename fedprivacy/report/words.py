@@ -139,6 +139,11 @@ ACCURACY_WITHHELD = (
     "is operator-only (operator.html). To publish one, measure it on public records (evaluation.on)."
 )
 
+TRUTH_WITHHELD = (
+    "True values and errors against them are not on this page: the records are of people and not declared "
+    "public (data.public), so both are operator-only (operator.html)."
+)
+
 COMMAND_CAUTION = (
     "The exact command gives the same figures on the same machine and torch build. It stands here since it "
     "holds the seed, and seeds are for the operator: who knows the seed of a simulation knows its noise, and "

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from fedprivacy.data.tasks import CLASSIFICATION, REGRESSION
 from fedprivacy.scenario.base import MAX_SEED, Section
 
 if TYPE_CHECKING:
     from fedprivacy.data.npz import Facts
+    from fedprivacy.data.targets import TargetBounds
 
 # The keys that belong to one way of dealing out records, or of scaling them, and to no other.
 KEYS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -176,8 +178,37 @@ class Digits(_Data):
         return self.count(self.train_records)
 
 
-class Synthetic(_Data):
-    """Records drawn from a logistic model with known parameters, as many as wanted."""
+class _Predicted(_Data):
+    task: Literal["classification", "regression", "multi-label"] = Field(
+        CLASSIFICATION,
+        description="What is predicted of a record: its class, numbers, or labels that are each yes or no.",
+    )
+    target_low: Bound | None = Field(
+        None,
+        description="Of a regression: the target that becomes 0, one number or one for each target; "
+        "targets of clients below are cut.",
+        examples=[0.0],
+    )
+    target_high: Bound | None = Field(
+        None,
+        description="Of a regression: the target that becomes 1, one number or one for each target; "
+        "targets of clients above are cut.",
+        examples=[100.0],
+    )
+
+    def target_bounds(self, targets: int) -> TargetBounds | None:
+        """The public bounds of the targets of a regression; None for another task."""
+        if self.task != REGRESSION:
+            return None
+        assert self.target_low is not None
+        assert self.target_high is not None
+        from fedprivacy.data.targets import TargetBounds  # needs numpy, and reading a scenario does not
+
+        return TargetBounds.of(self.target_low, self.target_high, targets)
+
+
+class Synthetic(_Predicted):
+    """Records drawn from a linear or logistic model with known parameters, as many as wanted."""
 
     name: Literal["synthetic"]
     records: int = Field(100_000, ge=1, le=10**9, description="The number of training records.")
@@ -188,6 +219,13 @@ class Synthetic(_Data):
         ge=0,
         le=10**6,
         description="How far the true parameters are from zero (their norm), such as 4.0.",
+    )
+    targets: int | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description="The numbers or labels of a record, such as 3; without it 1.",
+        examples=[3],
     )
 
     @property
@@ -228,7 +266,7 @@ class PurchaseLike(_Data):
         return self.count(self.train_records)
 
 
-class FileData(_Data):
+class FileData(_Predicted):
     """Records of an .npz file; `facts` and `population` read no records."""
 
     missing: Literal["error", "zero"] = Field(
@@ -257,7 +295,7 @@ class FileData(_Data):
         """
         from fedprivacy.data.npz import facts
 
-        return facts(self.file)
+        return facts(self.file, self.task)
 
     @property
     def population(self) -> int:
@@ -342,6 +380,15 @@ class FlwrDatasets(FileData):
         return file(Source.of(dict(self)))
 
 
+def _label(value: Any) -> str | tuple[str, ...]:
+    if isinstance(value, str) and value:
+        return value
+    named = value if isinstance(value, list | tuple) else ()
+    if not named or not all(isinstance(name, str) and name for name in named) or len(set(named)) < len(named):
+        raise PydanticCustomError("label", "must be the name of a column, or a list of different ones")
+    return tuple(named)
+
+
 class TableFile(FileData):
     """A CSV, TSV or Parquet file with a row for each record; texts become categories and classes."""
 
@@ -351,7 +398,10 @@ class TableFile(FileData):
         description="The file, seen from the folder where the command runs.",
         examples=["hospitals.csv"],
     )
-    label: str = Field(min_length=1, description="The column of the labels.", examples=["disease"])
+    label: Annotated[str | tuple[str, ...], BeforeValidator(_label)] = Field(
+        description="The column of the labels or targets; of several targets or labels a list.",
+        examples=["disease"],
+    )
     user: str | None = Field(
         None,
         min_length=1,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import literal
 from fedprivacy.mechanisms.combinations import Terms
@@ -73,7 +74,11 @@ class Values:
     def read(self) -> Facts | tuple[Finding, ...] | None:
         """The facts of the data file, or its problem; None without a file."""
         file = self.file
-        return file if file is None or isinstance(file, tuple) else read_facts(file, self["data.path"])
+        return (
+            file
+            if file is None or isinstance(file, tuple)
+            else read_facts(file, self["data.path"], self.task)
+        )
 
     @cached_property
     def file(self) -> str | tuple[Finding, ...] | None:
@@ -114,8 +119,15 @@ class Values:
         return None if self.features is None else math.prod(self.features)
 
     @property
+    def task(self) -> str:
+        """What is predicted of a record (`fedprivacy.data.tasks`)."""
+        return self["data.task"] or CLASSIFICATION
+
+    @property
     def classes(self) -> int | None:
-        """The number of classes."""
+        """The number of classes, or of targets."""
+        if self.task != CLASSIFICATION and self["data.name"] == "synthetic":
+            return self["data.targets"] or 1
         known = {"digits": 10, "synthetic": 2}.get(self["data.name"], self["data.classes"])
         if isinstance(known, list | tuple):  # their names
             return len(known)
@@ -198,12 +210,12 @@ def loaded_file(v: Values) -> str | tuple[Finding, ...] | None:
         return error.findings
 
 
-def read_facts(file: str, path: str) -> Facts | tuple[Finding, ...]:
-    """The facts of an .npz file, or its problem; `path` is the scenario's."""
+def read_facts(file: str, path: str, task: str = CLASSIFICATION) -> Facts | tuple[Finding, ...]:
+    """The facts of an .npz file for a task, or its problem; `path` is the scenario's."""
     from fedprivacy.data.npz import NpzError, facts
 
     try:
-        return facts(file)
+        return facts(file, task)
     except NpzError as error:
         return tuple(Finding(("data", "path"), *wrong, literal(path)) for wrong in error.wrongs)
 

@@ -53,6 +53,19 @@ class _Training(Section):
     adversarial_first: int = Field(
         0, ge=0, le=10**6, description="And so many more before the first step of a round, such as 50."
     )
+    loss: Literal["squared", "huber"] | None = Field(
+        None,
+        description='The loss of a regression; without it "squared". Of classes and labels it is the '
+        "cross-entropy.",
+        examples=["huber"],
+    )
+    huber_threshold: float | None = Field(
+        None,
+        gt=0,
+        le=10**6,
+        description="The error of a scaled target from where on Huber's loss is linear, such as 0.1; without "
+        "it 1.0.",
+    )
     weighting: Literal["clients", "records"] = Field(
         "clients",
         description="Whether all clients weigh the same in a round, or as many times as they have records.",

@@ -20,5 +20,6 @@ def statistics_streams(scenario: Statistics, people: People) -> Streams:
     """
     settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
     settings["data"].pop("path", None)  # the digest identifies the data, independently of their path
+    settings["data"].pop("public", None)  # which decides about the page alone
     text = json.dumps([settings, people.digest], sort_keys=True)
     return Streams(scenario.seed, hashlib.blake2b(text.encode(), digest_size=16).hexdigest())

@@ -20,11 +20,11 @@ import torch
 from torch import Tensor, nn
 
 from fedprivacy.models.by_name import ToImage, unflatten
+from fedprivacy.models.losses import Loss
 from fedprivacy.training.clipping_factors import blocks, shares_of, weighted_total
 from fedprivacy.training.linear_gradients import (
     LinearGradients,
     backs_of,
-    cross_entropy_gradient,
     is_chain,
 )
 from fedprivacy.training.unfolding import channels_last, is_wide, unfolded
@@ -48,13 +48,19 @@ def _ordinary(layer: nn.Module) -> bool:
 
 @torch.enable_grad()
 def chain_sums(
-    module: nn.Sequential, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
+    module: nn.Sequential,
+    weights: Tensor,
+    x: Tensor,
+    y: Tensor,
+    used: Tensor,
+    clipping_norm: float | None,
+    loss: Loss,
 ) -> tuple[Tensor, Tensor]:
     """The clipped sums of clients whose model is such a chain, and how many records counted as zero.
 
     Arguments and results as in `fedprivacy.training.clipped_gradients.clipped_sums`.
     """
-    clients, records = y.shape
+    clients, records = used.shape
     sums = torch.zeros(clients, weights.shape[-1], dtype=torch.float64)
     zeroed = torch.zeros(clients, dtype=torch.int64)
     # Clients with weights of their own are passed one by one: grouped convolutions take as long at 10 records
@@ -62,7 +68,7 @@ def chain_sums(
     rows = _PASS if weights.ndim == 1 else min(_PASS, records)
     for some, part in blocks(clients, records, rows):
         client_weights = weights if weights.ndim == 1 else weights[some.start]
-        passed = _passed(module, unflatten(module, client_weights), x[some, part], y[some, part])
+        passed = _passed(module, unflatten(module, client_weights), x[some, part], y[some, part], loss)
         cut = max(1, _NUMBERS // passed.numbers())
         for inner, slot in blocks(*passed.shape, cut):
             of = slice(some.start + inner.start, min(some.start + inner.stop, some.stop))
@@ -163,13 +169,15 @@ class _Passed:
         return totals.view(-1, channels, *kernel, outputs).movedim(-1, 1)
 
 
-def _passed(module: nn.Sequential, weights: Mapping[str, Tensor], x: Tensor, y: Tensor) -> _Passed:
-    flowing = x.flatten(0, 1)
+def _passed(
+    module: nn.Sequential, weights: Mapping[str, Tensor], x: Tensor, y: Tensor, loss: Loss
+) -> _Passed:
+    flowing, shape = x.flatten(0, 1), (y.shape[0], y.shape[1])
     inputs: dict[str, Tensor] = {}
     outputs: dict[str, Tensor] = {}
     for name, layer in module.named_children():
         if isinstance(layer, nn.Linear | nn.Conv2d):
-            inputs[name] = flowing.detach().unflatten(0, y.shape)
+            inputs[name] = flowing.detach().unflatten(0, shape)
             weight, bias = weights[f"{name}.weight"], weights.get(f"{name}.bias")
             if isinstance(layer, nn.Linear):
                 flowing = nn.functional.linear(flowing, weight, bias)
@@ -188,7 +196,7 @@ def _passed(module: nn.Sequential, weights: Mapping[str, Tensor], x: Tensor, y: 
             outputs[name] = flowing
         else:
             flowing = layer(flowing)
-    back = cross_entropy_gradient(flowing.detach(), y.flatten())
+    back = loss.gradient(flowing.detach(), y.flatten(0, 1))
     backs = backs_of(flowing, outputs, back)
-    apart = {name: part.unflatten(0, y.shape) for name, part in backs.items()}
-    return _Passed(module, (y.shape[0], y.shape[1]), inputs, apart)
+    apart = {name: part.unflatten(0, shape) for name, part in backs.items()}
+    return _Passed(module, shape, inputs, apart)

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from fedprivacy.models.by_name import unflatten
+from fedprivacy.models.losses import CROSS_ENTROPY, CrossEntropy, Loss
 from fedprivacy.training.chain_gradients import chain_sums, is_convolutional
 from fedprivacy.training.clipping_factors import blocks, shares_of, weighted_total
 from fedprivacy.training.linear_gradients import is_linear, linear_gradients
@@ -49,7 +50,13 @@ class ClippedSums:
 
 
 def clipped_sums(
-    module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
+    module: nn.Module,
+    weights: Tensor,
+    x: Tensor,
+    y: Tensor,
+    used: Tensor,
+    clipping_norm: float | None,
+    loss: Loss = CROSS_ENTROPY,
 ) -> ClippedSums:
     """For each client the sum over its used records of gradient * min(1, C/|gradient|).
 
@@ -58,53 +65,81 @@ def clipped_sums(
     in the rounding of other records' gradients is not bounded.
 
     Args:
-        module: To (batch, classes) logits, each record by itself; its trained weights are not read.
+        module: To (batch, outputs), each record by itself; its trained weights are not read.
         weights: float32, shape (parameters,) where all clients share them, or (clients, parameters).
         x: Records, float32, shape (clients, batch, *features).
-        y: Labels, int64, shape (clients, batch).
+        y: Labels, int64, shape (clients, batch), or targets, float32, shape (clients, batch, outputs).
         used: Which records count, bool, shape (clients, batch). Others are padding, whatever they hold.
-        clipping_norm: C, the L2 bound of the gradient of one record's cross-entropy; None clips nothing, but
+        clipping_norm: C, the L2 bound of the gradient of one record's loss; None clips nothing, but
             gradients that are not finite count as zero still.
+        loss: The loss of a record.
     """
     if np.count_nonzero(used.numpy()) < used.numel():
-        x, y = _blank(x, ~used), y.masked_fill(~used, 0)
-    if not y.numel():
+        x, y = _blank(x, ~used), _blank(y, ~used)
+    if not used.numel():
         return ClippedSums(
             torch.zeros(len(y), weights.shape[-1], dtype=torch.float64),
             torch.zeros(len(y), dtype=torch.int64),
         )
     try:
-        return ClippedSums(*_sums(module, weights, x, y, used, clipping_norm))
+        return ClippedSums(*_sums(module, weights, x, y, used, clipping_norm, loss))
     except Exception:
         # One record that makes the module raise must not take the others' gradients with it: that would be a
         # change of more than one record's share.
-        return _without_raising(module, weights, x, y, used, clipping_norm)
+        return _without_raising(module, weights, x, y, used, clipping_norm, loss)
 
 
 def _sums(
-    module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
+    module: nn.Module,
+    weights: Tensor,
+    x: Tensor,
+    y: Tensor,
+    used: Tensor,
+    clipping_norm: float | None,
+    loss: Loss,
 ) -> tuple[Tensor, Tensor]:
     way = _WAYS.get(module)
     if way is None:
         way = _WAYS[module] = _way_of(module)
-    return way(module, weights, x, y, used, clipping_norm)
+    return way(module, weights, x, y, used, clipping_norm, loss)
 
 
 def _way_of(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
     if is_logistic(module):
-        return logistic_sums
+        return _logistic
     if is_linear(module):
         return _factored
     return chain_sums if is_convolutional(module) else _formed
 
 
+def _logistic(
+    module: nn.Sequential,
+    weights: Tensor,
+    x: Tensor,
+    y: Tensor,
+    used: Tensor,
+    clipping_norm: float | None,
+    loss: Loss,
+) -> tuple[Tensor, Tensor]:
+    """The sums of one linear layer: of classes in closed form."""
+    if isinstance(loss, CrossEntropy):
+        return logistic_sums(module, weights, x, y, used, clipping_norm)
+    return _factored(module, weights, x, y, used, clipping_norm, loss)
+
+
 @torch.enable_grad()
 def _factored(
-    module: nn.Sequential, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
+    module: nn.Sequential,
+    weights: Tensor,
+    x: Tensor,
+    y: Tensor,
+    used: Tensor,
+    clipping_norm: float | None,
+    loss: Loss = CROSS_ENTROPY,
 ) -> tuple[Tensor, Tensor]:
     """The sums of a chain of linear layers, by the factors of the gradients."""
     parameters = unflatten(module, weights)
-    factors = linear_gradients(module, parameters, x, y)
+    factors = linear_gradients(module, parameters, x, y, loss=loss)
     shares, zeroed = shares_of(factors.norms(), used, clipping_norm)
     total = factors.scaled(shares).total()
     return torch.cat([total[name].flatten(1) for name in parameters], dim=1), zeroed
@@ -112,21 +147,27 @@ def _factored(
 
 @torch.enable_grad()
 def _formed(
-    module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
+    module: nn.Module,
+    weights: Tensor,
+    x: Tensor,
+    y: Tensor,
+    used: Tensor,
+    clipping_norm: float | None,
+    loss: Loss = CROSS_ENTROPY,
 ) -> tuple[Tensor, Tensor]:
     """The sums of any module: each record's gradient is formed, in blocks of bounded memory."""
 
-    def loss(flat: Tensor, record: Tensor, label: Tensor) -> Tensor:
-        logits = functional_call(module, unflatten(module, flat), record[None])
-        return nn.functional.cross_entropy(logits, label[None])
+    def loss_at(flat: Tensor, record: Tensor, target: Tensor) -> Tensor:
+        outputs = functional_call(module, unflatten(module, flat), record[None])
+        return loss.losses(outputs, target[None])[0]
 
-    check_labels(y)
+    loss.check(y)
     per_client = weights.ndim == 2
-    each = vmap(vmap(grad(loss), in_dims=(None, 0, 0)), in_dims=(0 if per_client else None, 0, 0))
+    each = vmap(vmap(grad(loss_at), in_dims=(None, 0, 0)), in_dims=(0 if per_client else None, 0, 0))
     clients, parameters = len(y), weights.shape[-1]
     sums = torch.zeros(clients, parameters, dtype=torch.float64)
     zeroed = torch.zeros(clients, dtype=torch.int64)
-    for some, part in blocks(clients, y.shape[1], _NUMBERS // parameters):
+    for some, part in blocks(clients, used.shape[1], _NUMBERS // parameters):
         gradients = each(weights[some] if per_client else weights, x[some, part], y[some, part])
         norms = torch.linalg.vector_norm(gradients, dim=-1, dtype=torch.float64)
         shares, broken = shares_of(norms, used[some, part], clipping_norm)
@@ -136,7 +177,13 @@ def _formed(
 
 
 def _without_raising(
-    module: nn.Module, weights: Tensor, x: Tensor, y: Tensor, used: Tensor, clipping_norm: float | None
+    module: nn.Module,
+    weights: Tensor,
+    x: Tensor,
+    y: Tensor,
+    used: Tensor,
+    clipping_norm: float | None,
+    loss: Loss,
 ) -> ClippedSums:
     """The sums where something raised: each record that raises by itself counts as zero, and no other.
 
@@ -149,7 +196,7 @@ def _without_raising(
 
     def gradient_at(place: tuple[int, int]) -> Tensor:
         client_weights = weights if weights.ndim == 1 else weights[place[0]]
-        return _alone(module, client_weights, x[place], y[place])
+        return _alone(module, client_weights, x[place], y[place], loss)
 
     for (client, record), gradient in by_themselves(map(tuple, used.nonzero().tolist()), gradient_at):
         raising[client, record] = False
@@ -162,8 +209,8 @@ def _without_raising(
     if raising.any():
         rest = used & ~raising
         try:
-            x, y = _blank(x, raising), y.masked_fill(raising, 0)
-            sums = ClippedSums(*_sums(module, weights, x, y, rest, clipping_norm))
+            x, y = _blank(x, raising), _blank(y, raising)
+            sums = ClippedSums(*_sums(module, weights, x, y, rest, clipping_norm, loss))
         except Exception:
             pass  # nothing but one by one is left
     return ClippedSums(sums.sums, sums.zeroed + raising.sum(dim=1))
@@ -187,25 +234,15 @@ def by_themselves(
 
 
 @torch.enable_grad()
-def _alone(module: nn.Module, weights: Tensor, record: Tensor, label: Tensor) -> Tensor:
+def _alone(module: nn.Module, weights: Tensor, record: Tensor, target: Tensor, loss: Loss) -> Tensor:
     """The gradient of one record, shape (parameters,), by plain autograd."""
-    check_labels(label)
+    loss.check(target)
     flat = weights.detach().requires_grad_(True)
-    logits = functional_call(module, unflatten(module, flat), record[None])
-    [gradient] = torch.autograd.grad(nn.functional.cross_entropy(logits, label[None]), flat)
+    outputs = functional_call(module, unflatten(module, flat), record[None])
+    [gradient] = torch.autograd.grad(loss.losses(outputs, target[None]).sum(), flat)
     return gradient
 
 
-def check_labels(labels: Tensor) -> None:
-    """Refuses labels that torch takes for more than the number of a class.
-
-    Raises:
-        IndexError: if one is below 0.
-    """
-    if (labels < 0).any():  # cross_entropy takes one of -100 for a record to skip
-        raise IndexError("a label is below 0")
-
-
 def _blank(x: Tensor, places: Tensor) -> Tensor:
-    """Records with zeros in some places, bool, shape (clients, batch)."""
-    return x.masked_fill(places.reshape(*places.shape, *(1,) * (x.ndim - 2)), 0.0)
+    """Records or targets with zeros in some places, bool, shape (clients, batch)."""
+    return x.masked_fill(places.reshape(*places.shape, *(1,) * (x.ndim - 2)), 0)

@@ -110,7 +110,7 @@ def _train_any(task: Task) -> Stack:
 
     def mean_loss(parameters: Weights, inputs: Tensor, labels: Tensor, weight: Tensor) -> Tensor:
         logits = functional_call(module, parameters, inputs)
-        losses = nn.functional.cross_entropy(logits, labels, reduction="none")
+        losses = options.loss.losses(logits, labels)
         return (losses * weight).sum()
 
     shared, per_client = _alone(mean_loss) if task.alone else _together(mean_loss)

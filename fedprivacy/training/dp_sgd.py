@@ -63,9 +63,10 @@ def train_examples(
                 task.module,
                 torch.from_numpy(here),
                 torch.from_numpy(features.take(batch, axis=0)),
-                torch.from_numpy(labels.take(batch)),
+                torch.from_numpy(labels.take(batch, axis=0)),
                 torch.from_numpy(used[:, step]),
                 clipping_norm,
+                options.loss,
             )
             zeroed += sums.zeroed.numpy()
             gradients = sums.sums.numpy()[at]
@@ -111,7 +112,8 @@ def clipped_gradients(task: Task, clipping_norm: float | None) -> tuple[Tensor, 
         raise ValueError("a server can add its noise to one step, and a round has several")
     batch, weights = torch.from_numpy(index[:, 0]), task.sent
     counted = torch.from_numpy(used[:, 0])
-    sums = clipped_sums(task.module, weights, task.x[batch], task.y[batch], counted, clipping_norm)
+    x, y, loss = task.x[batch], task.y[batch], task.options.loss
+    sums = clipped_sums(task.module, weights, x, y, counted, clipping_norm, loss)
     return -sums.sums, sums.zeroed.numpy()
 
 

@@ -46,7 +46,7 @@ def has_ended(rounds: Sequence[Mapping[str, Any]], planned: int, patience: int |
     measured = [
         event.get(PUBLIC_LOSS, event["loss"])
         for event in rounds
-        if PUBLIC_LOSS in event or event["accuracy"] is not None
+        if PUBLIC_LOSS in event or "score" in event or event["accuracy"] is not None
     ]
     return has_stopped([float("inf") if loss is None else loss for loss in measured], patience)
 

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from fedprivacy.mechanisms.clipping import shares_of_norms
 from fedprivacy.models.by_name import unflatten
+from fedprivacy.models.losses import CrossEntropy
 from fedprivacy.sampling.batches import Batches
 from fedprivacy.training.chain_gradients import is_convolutional
 from fedprivacy.training.convolutions import FormedConvolution
@@ -150,7 +151,7 @@ class _Chunk:
     Args:
         options: The clients' optimiser.
         x: The records for batches, ready for the first layer, shape (clients, rows, *features).
-        y: The labels, shape (clients, rows).
+        y: The labels, shape (clients, rows), or targets, shape (clients, rows, outputs).
         places: The positions of each step's batch among the rows.
         shares: The weight of each record in its batch, 0 where it is padding, shape (clients, steps, batch).
         active: For each step which clients have a batch left, 1.0 or 0.0, shape (clients, 1, 1); None: all.
@@ -225,8 +226,10 @@ class _Chunk:
             flowing, back_to = through(parts, layer.forward(flowing, place))
             returns.append(back_to)
         assert flowing is not None
-        labels, shares = rows_at(self.y, place).flatten(), self.shares[:, number].flatten()
-        back = _loss_gradient(flowing.flatten(0, 1), labels, shares).unflatten(0, flowing.shape[:2])
+        targets, shares = rows_at(self.y, place).flatten(0, 1), self.shares[:, number].flatten()
+        classifies = isinstance(self.options.loss, CrossEntropy)
+        gradient = _cross_entropy_gradient if classifies else self.options.loss.gradient
+        back = gradient(flowing.flatten(0, 1), targets, shares).unflatten(0, flowing.shape[:2])
         backs: list[Tensor] = []
         for layer, back_to in zip(reversed(self.layers), reversed(returns), strict=True):
             backs.insert(0, back_to(back))
@@ -250,10 +253,10 @@ def _column(values: NDArray[np.bool_], device: torch.device) -> Tensor:
     return torch.from_numpy(values.astype(np.float32)).to(device)[:, None, None]
 
 
-def _loss_gradient(logits: Tensor, labels: Tensor, shares: Tensor) -> Tensor:
+def _cross_entropy_gradient(logits: Tensor, labels: Tensor, shares: Tensor) -> Tensor:
     """Returns cross-entropy gradients by the logits, times each record's share, shape (records, classes).
 
-    As `cross_entropy_gradient` within a rounding, with the classes in front: few of them make short rows,
+    As `CrossEntropy.gradient` within a rounding, with the classes in front: few of them make short rows,
     which torch's own kernels take four times as long for. Columns come in whole lots: torch adds up those of
     a rest in another order, and a record's gradient would reveal how many others there are.
     """

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fedprivacy.models.by_name import unflatten
+from fedprivacy.models.losses import CROSS_ENTROPY, Loss
 
 # What a chain may be made of: each treats every record by itself.
 _LAYERS = (nn.Linear, nn.Flatten, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU)
@@ -148,40 +149,47 @@ def is_chain(module: nn.Module, kinds: Collection[type[nn.Module]]) -> TypeGuard
 
 
 def linear_gradients(
-    module: nn.Sequential, weights: Mapping[str, Tensor], x: Tensor, y: Tensor, shares: Tensor | None = None
+    module: nn.Sequential,
+    weights: Mapping[str, Tensor],
+    x: Tensor,
+    y: Tensor,
+    shares: Tensor | None = None,
+    loss: Loss = CROSS_ENTROPY,
 ) -> LinearGradients:
-    """The gradients of the cross-entropy of each record, by one pass forward and one back.
+    """The gradients of the loss of each record, by one pass forward and one back.
 
     Args:
         module: A chain of linear layers (`is_linear`); its trained weights are not read.
         weights: By parameter; not differentiated. Shared by all records, or each with a dimension of clients
             in front, where the records have one.
         x: The records, shape (records, *features) or (clients, records, *features).
-        y: Their labels, shape (records,) or (clients, records).
-        shares: By what each record's gradient is multiplied, shape as y; None: 1.
+        y: Their labels, shape (records,) or (clients, records), or targets with one dimension more.
+        shares: By what each record's gradient is multiplied, shape (records,) or (clients, records); None: 1.
+        loss: The loss of a record.
     """
-    labels, last = y.flatten(), module[-1]
-    flowing = x.reshape(len(labels), *x.shape[y.ndim :])
+    leading = y.shape[: y.ndim - loss.target_dimensions]
+    targets, last = y.reshape(-1, *y.shape[len(leading) :]), module[-1]
+    flowing = x.reshape(len(targets), *x.shape[len(leading) :])
     inputs: dict[str, Tensor] = {}
     outputs: dict[str, Tensor] = {}
     for name, layer in module.named_children():
         if type(layer) is nn.Linear:
             width = flowing.shape[-1]
-            inputs[name] = (flowing.detach() if outputs else flowing).view(*y.shape, width)
+            inputs[name] = (flowing.detach() if outputs else flowing).view(*leading, width)
             weight, bias = weights[f"{name}.weight"], weights.get(f"{name}.bias")
             if weight.ndim == 2:
                 flowing = nn.functional.linear(flowing, weight, bias)
             else:
-                product = flowing.view(*y.shape, width) @ weight.mT
+                product = flowing.view(*leading, width) @ weight.mT
                 flowing = (product if bias is None else product + bias[:, None]).flatten(0, 1)
             if not (flowing.requires_grad or layer is last):
                 flowing.requires_grad_(True)
             outputs[name] = flowing
         else:
             flowing = layer(flowing)
-    back = cross_entropy_gradient(flowing, labels, None if shares is None else shares.flatten())
+    back = loss.gradient(flowing, targets, None if shares is None else shares.flatten())
     backs = backs_of(flowing, outputs, back)
-    return LinearGradients(module, inputs, {name: b.view(*y.shape, b.shape[-1]) for name, b in backs.items()})
+    return LinearGradients(module, inputs, {name: b.view(*leading, b.shape[-1]) for name, b in backs.items()})
 
 
 def backs_of(logits: Tensor, outputs: Mapping[str, Tensor], back: Tensor) -> dict[str, Tensor]:
@@ -190,31 +198,6 @@ def backs_of(logits: Tensor, outputs: Mapping[str, Tensor], back: Tensor) -> dic
         return dict.fromkeys(outputs, back)
     gradients = torch.autograd.grad(logits, list(outputs.values()), back)
     return dict(zip(outputs, gradients, strict=True))
-
-
-def cross_entropy_gradient(logits: Tensor, y: Tensor, shares: Tensor | None = None) -> Tensor:
-    """The gradient of each record's cross-entropy by its logits, shape (records, classes).
-
-    The very kernels that autograd calls, so the same bits, without its bookkeeping, which for a small model
-    takes as long as all the rest.
-
-    Args:
-        logits: Shape (records, classes).
-        y: Labels in [0, classes), shape (records,).
-        shares: By what each gradient is multiplied, shape (records,); None: 1.
-
-    Raises:
-        RuntimeError: A label is out of range.
-    """
-    if logits.requires_grad:
-        logits = logits.detach()
-    losses_back, label = torch.zeros_like(logits), y[:, None]
-    if shares is None:
-        losses_back.scatter_(1, label, -1.0)
-    else:
-        losses_back.scatter_(1, label, -shares[:, None])
-    logs = torch.log_softmax(logits, 1)
-    return torch._log_softmax_backward_data(losses_back, logs, 1, logits.dtype)
 
 
 def _lengths(factor: Tensor) -> NDArray[np.float64]:

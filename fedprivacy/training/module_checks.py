@@ -22,6 +22,7 @@ from torch.nn.parameter import is_lazy
 
 from fedprivacy.models.by_name import flat_weights, unflatten
 from fedprivacy.models.from_code import reason, wrong
+from fedprivacy.models.losses import trial_loss
 from fedprivacy.models.partial_training import frozen_part, trained_parameters
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import ShuffledBatches
@@ -133,16 +134,18 @@ def _of_outputs(module: nn.Module, x: Tensor, classes: int) -> str | None:
 
 def _of_training(module: nn.Module, x: Tensor, classes: int) -> str | None:
     """One step of two clients by the door that all training takes, against torch's own gradient."""
-    y, sent, rate = torch.arange(len(x)) % classes, flat_weights(module), 0.1
+    loss = trial_loss(classes)
+    y, sent, rate = loss.example_targets(len(x), classes), flat_weights(module), 0.1
     trained = list(trained_parameters(module).values())
-    records, options = [np.arange(1), np.arange(1, len(x))], LocalTraining(ShuffledBatches(1), rate)
+    records = [np.arange(1), np.arange(1, len(x))]
+    options = LocalTraining(ShuffledBatches(1), rate, loss=loss)
     try:
         # Through the entry point of a run, so that a module that `vmap` miscomputes is found before any
         # client trains.
         task = Task(module, sent, x, y, records, np.arange(2), options, Streams(0), round=0)
         updates = train_cohort(task).stack()
-        loss = nn.functional.cross_entropy(module(x[1:]), y[1:])
-        gradients = torch.autograd.grad(loss, trained, allow_unused=True)
+        mean_loss = loss.losses(module(x[1:]), y[1:]).mean()
+        gradients = torch.autograd.grad(mean_loss, trained, allow_unused=True)
     except Exception as error:
         if "randomness" in str(error):
             return f"it {_RANDOM}"

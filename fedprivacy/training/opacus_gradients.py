@@ -13,7 +13,8 @@ import torch
 from opacus import GradSampleModule
 from torch import Tensor, nn
 
-from fedprivacy.training.clipped_gradients import by_themselves, check_labels
+from fedprivacy.models.losses import Loss
+from fedprivacy.training.clipped_gradients import by_themselves
 
 
 def keep_images_in_order(module: nn.Module) -> None:
@@ -33,13 +34,14 @@ def keep_images_in_order(module: nn.Module) -> None:
             )
 
 
-def form_gradients(private: GradSampleModule, x: Tensor, y: Tensor) -> int:
+def form_gradients(private: GradSampleModule, x: Tensor, y: Tensor, loss: Loss) -> int:
     """Forms the gradients of records, which the next step of Opacus' optimizer clips and sums.
 
     Args:
         private: The model with Opacus' hooks, to (batch, classes) logits, each record by itself.
         x: Records, in the precision of the weights, shape (batch, *features).
-        y: Labels, int64, shape (batch,).
+        y: Labels, int64, shape (batch,), or targets, float32, shape (batch, outputs).
+        loss: The loss of a record.
 
     Returns:
         How many records count as zero, since they make the module raise or their gradients are not finite. It
@@ -47,13 +49,13 @@ def form_gradients(private: GradSampleModule, x: Tensor, y: Tensor) -> int:
     """
     raising = 0
     try:
-        samples = gradients_of(private, x, y)
+        samples = gradients_of(private, x, y, loss)
     except Exception:
-        samples, raising = _without_raising(private, x, y)
+        samples, raising = _without_raising(private, x, y, loss)
     return raising + _zero_broken(samples)
 
 
-def gradients_of(private: GradSampleModule, x: Tensor, y: Tensor) -> list[Tensor]:
+def gradients_of(private: GradSampleModule, x: Tensor, y: Tensor, loss: Loss) -> list[Tensor]:
     """The gradients of records, which Opacus' hooks leave at the weights too.
 
     Args:
@@ -70,8 +72,8 @@ def gradients_of(private: GradSampleModule, x: Tensor, y: Tensor) -> list[Tensor
     if not len(y):  # some models fail on an empty batch
         return _given(private, [weight.new_zeros((0, *weight.shape)) for weight in weights])
     try:
-        check_labels(y)
-        nn.functional.cross_entropy(private(x), y).backward()
+        loss.check(y)
+        loss.losses(private(x), y).mean().backward()
         samples = [weight.grad_sample for weight in weights]  # type: ignore[attr-defined]
         if any(not isinstance(sample, Tensor) for sample in samples):
             raise ValueError("Opacus has no gradients of single records by some of the weights")
@@ -81,21 +83,21 @@ def gradients_of(private: GradSampleModule, x: Tensor, y: Tensor) -> list[Tensor
     return samples
 
 
-def _without_raising(private: GradSampleModule, x: Tensor, y: Tensor) -> tuple[list[Tensor], int]:
+def _without_raising(private: GradSampleModule, x: Tensor, y: Tensor, loss: Loss) -> tuple[list[Tensor], int]:
     """Returns gradients after an exception, without the records that raise, and their number.
 
     The others are taken together once more; one by one only where that raises too.
     """
 
     def gradient(record: int) -> list[Tensor]:
-        return gradients_of(private, x[record : record + 1], y[record : record + 1])
+        return gradients_of(private, x[record : record + 1], y[record : record + 1], loss)
 
     alone = dict(by_themselves(range(len(y)), gradient))
     raising = len(y) - len(alone)
     if raising:
         rest = torch.tensor(list(alone), dtype=torch.int64)
         try:
-            return gradients_of(private, x[rest], y[rest]), raising
+            return gradients_of(private, x[rest], y[rest], loss), raising
         except Exception:
             pass  # nothing but one by one is left
     return _given(private, [torch.cat(parts) for parts in zip(*alone.values(), strict=True)]), raising

@@ -34,6 +34,7 @@ from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models.by_name import flat_weights, unflatten
 from fedprivacy.models.from_code import reason
 from fedprivacy.models.lora import LoraLinear
+from fedprivacy.models.losses import trial_loss
 from fedprivacy.models.partial_training import trained_parameters
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import PoissonBatches, ShuffledBatches
@@ -130,7 +131,7 @@ def _train(
         pieces = list(zip(inputs.split(most), labels.split(most), strict=True))
         for number, (some, sizes) in enumerate(pieces, start=1):
             optimizer.zero_grad()
-            zeroed += form_gradients(private, some.double(), sizes)
+            zeroed += form_gradients(private, some.double(), sizes, options.loss)
             optimizer.signal_skip_step(number < len(pieces))  # the noise comes with the last piece
             optimizer.step()
         if options.projection is not None:
@@ -201,15 +202,16 @@ def check(module: nn.Module, features: Sequence[int], classes: int) -> None:
                 )
             )
     x = torch.rand(_RECORDS, *features, generator=torch.Generator().manual_seed(0))
-    y = torch.arange(_RECORDS) % classes
+    loss = trial_loss(classes)
+    y = loss.example_targets(_RECORDS, classes)
     records = [np.arange(1), np.arange(1, _RECORDS)]
-    options = LocalTraining(ShuffledBatches(1), learning_rate=1.0)
+    options = LocalTraining(ShuffledBatches(1), learning_rate=1.0, loss=loss)
     task = Task(module, flat_weights(module), x, y, records, np.arange(2), options, Streams(0), round=0)
     try:
         updates, _ = train_examples(task, 0.1, None)
         with _without_answered_warnings():
             # In training a client continues if this raises, so an unsupported model must be found here.
-            gradients_of(GradSampleModule(_copy_of(module)), x.double(), y)
+            gradients_of(GradSampleModule(_copy_of(module)), x.double(), y, loss)
     except Exception as error:
         raise InputError(
             _refused(f"Opacus, which computes in float64 here, raises {_reason(error)}")

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from fedprivacy.models.losses import CROSS_ENTROPY, Loss
 from fedprivacy.population.partition import RecordNumbers
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import Batches, PoissonBatches, ShuffledBatches, padded
@@ -47,6 +48,7 @@ class LocalTraining:
             the weights that the client was sent.
         projection: The radius of the ball around zero in which each step leaves the weights; None: no ball.
         averaging: Whether the answer is the mean of the weights after each step, and not the last.
+        loss: The loss of a record.
         adversarial: Whether each client trains against an inference network of its own; None: it does not.
     """
 
@@ -57,6 +59,7 @@ class LocalTraining:
     proximal: float = 0.0
     projection: float | None = None
     averaging: bool = False
+    loss: Loss = CROSS_ENTROPY
     adversarial: Adversarial | None = None
 
 
@@ -125,7 +128,7 @@ class Task:
         module: The model; its trained weights are not read.
         weights: The start of every client, float32, shape (parameters,).
         x: All records, float32, shape (records, *features).
-        y: All labels, int64, shape (records,).
+        y: All labels, int64, shape (records,), or targets, float32, shape (records, outputs).
         records: For each client of the chunk its record numbers; none may be empty.
         clients: The ids of the chunk's clients, shape (clients,); they key the draws.
         options: The clients' optimiser.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.documents import comparison
 from fedprivacy.documents.cell import Ablated, Gap
 from fedprivacy.documents.cell import Cell as StoredCell
+from fedprivacy.documents.headline import headline, scored, task_of
 from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.guarantees.charge import under_way
 from fedprivacy.records.comparison_summary import finding
@@ -213,9 +216,18 @@ def _stopping(cells: Sequence[Cell]) -> list[str]:
     ]
 
 
+def _reached(task: str, figures: Sequence[float | None]) -> dict[str, Any]:
+    """The headline figure of a cell over its seeds; an R2 may be below 0, and not be defined."""
+    known = [figure for figure in figures if figure is not None]
+    if task == CLASSIFICATION:
+        return {"accuracy": interval(known), "accuracies": figures}
+    mean = interval(known, least=-math.inf) if len(known) == len(figures) else None
+    return {**scored(task, mean), "scores": figures}
+
+
 def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
     runs = [cell.runs[seed] for seed in cell.scenarios if seed in cell.runs]
-    accuracies = [run["final"]["accuracy"] for run in runs]
+    reached = [headline(run["final"]) for run in runs]
     privacy = runs[0]["privacy"]
     ran = runs[0]["scenario"]
     return StoredCell.new(
@@ -225,8 +237,7 @@ def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
         candidates=cell.candidates,
         epsilon=cell.epsilon,
         seeds=[run["seed"] for run in runs],
-        accuracy=interval(accuracies),
-        accuracies=accuracies,
+        **_reached(task_of(runs[0]["scenario"]), reached),
         **{key: privacy[key] for key in CELL_PRIVACY},
         guarantees=weakest([run["privacy"]["guarantees"] for run in runs]),
         rounds=cell.first.server.rounds,

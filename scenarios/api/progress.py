@@ -77,7 +77,8 @@ def _label(event: Any) -> str:
     if "accuracy" in event:
         from fedprivacy.guarantees import so_far
 
-        accuracy = event["accuracy"]
-        quality = "" if accuracy is None else f"accuracy {percent(accuracy)}"
+        named = "score" if "score" in event else "accuracy"
+        reached = event[named]
+        quality = "" if reached is None else f"{named} {percent(reached)}"
         return ", ".join(filter(None, ["rounds", quality, so_far.message(event)]))
     return str(event.get("name", ""))

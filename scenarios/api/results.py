@@ -11,8 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fedprivacy.documents.headline import headline, primary_of
 from fedprivacy.documents.plan import PlanDocument
-from fedprivacy.documents.redaction import measured_on_clients, public
+from fedprivacy.documents.redaction import measured_on_clients, public, withholds_truth
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.percentages import percent
@@ -181,6 +182,8 @@ class Result:
         lines = [f"{self._public['name']} ({self.kind}, {self.status})", *self._lines()]
         if measured_on_clients(self.document):
             lines.append("accuracy: operator-only, since held-out records belong to clients; see .table")
+        if withholds_truth(self.document):
+            lines.append("true values and errors: operator-only, since the records are of people; see .table")
         folder = Path(self.path.name) if self.path.is_absolute() else self.path
         return "\n".join([*lines, f"report: {folder / 'report.html'}"])
 
@@ -215,7 +218,7 @@ class Run(Result):
 
     @property
     def accuracy(self) -> float | None:
-        """The accuracy after the last round, on the held-out records."""
+        """The accuracy after the last round, on the held-out records; None for a model of no classes."""
         final = self.document["final"]
         return None if final is None else final["accuracy"]
 
@@ -236,13 +239,19 @@ class Run(Result):
         return with_numbers(pd.DataFrame(tables.groups(self.document)))
 
     @property
+    def score(self) -> float | None:
+        """The primary metric after the last round: accuracy, or R2 of numbers, or accuracy of labels."""
+        final = self.document["final"]
+        return None if final is None else headline(final)
+
+    @property
     def measures(self) -> dict[str, float | None]:
-        """Balanced accuracy, F1, AUROC, calibration error and Brier score of the final model, by name."""
+        """The other metrics of the final model by name, such as F1 of classes, or RMSE of numbers."""
         return dict((self.document["final"] or {}).get("measures") or {})
 
     def _lines(self) -> list[str]:
-        accuracy = (self._public["final"] or {}).get("accuracy")
-        quality = "" if accuracy is None else f"accuracy {percent(accuracy)} after "
+        reached, title = headline(self._public["final"] or {}), primary_of(self._public["scenario"]).title
+        quality = "" if reached is None else f"{title} {percent(reached)} after "
         rounds = len(self.document["rounds"])
         return [
             f"{quality}{rounds} round{'' if rounds == 1 else 's'}",
@@ -263,22 +272,23 @@ class Comparison(Result):
         return with_numbers(pd.DataFrame(tables.groups(self.document)))
 
     def figure(self) -> Figure:
-        """Draws accuracy against epsilon, a line for each trust model and mechanism, with epsilon's terms."""
+        """Draws the headline figure against epsilon, a line for each arm, with epsilon's terms."""
         table = self.table
-        figure, axes = _axes("epsilon", "accuracy")
+        reached = "score" if "score" in table else "accuracy"
+        figure, axes = _axes("epsilon", primary_of(self.document["scenario"]).title)
         private = table[table["trust"] != "none"]
         groups = private.groupby(["trust", "unit", "mechanism"], dropna=False, sort=False)
         for mark, ((trust, unit, mechanism), lines) in zip(_marks(), groups, strict=False):
             lines = lines.sort_values("epsilon")
             label = ", ".join(str(part) for part in (trust, unit, mechanism) if part == part and part)
-            axes.plot(lines["epsilon"], lines["accuracy"], marker=mark, label=label)
+            axes.plot(lines["epsilon"], lines[reached], marker=mark, label=label)
             if lines["low"].notna().all():
                 axes.fill_between(
                     lines["epsilon"], lines["low"].astype(float), lines["high"].astype(float), alpha=0.15
                 )
         for at, (_, row) in enumerate(table[table["trust"] == "none"].iterrows()):
             label = "no privacy" if at == 0 else "no privacy, clipped"
-            axes.axhline(row["accuracy"], linestyle="--" if at == 0 else ":", color="gray", label=label)
+            axes.axhline(row[reached], linestyle="--" if at == 0 else ":", color="gray", label=label)
         axes.set_xscale("log")
         held = [(cell["trust"], each) for cell in self.document["cells"] for each in cell["guarantees"]]
         _state_terms(axes, held)

@@ -21,7 +21,7 @@ from fedprivacy.attacks.signals import Probe
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.io.processes import use_one_thread
-from fedprivacy.models.by_name import Evaluation, evaluate
+from fedprivacy.models.evaluation import Evaluation, evaluate
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
 from fedprivacy.randomness.streams import Streams

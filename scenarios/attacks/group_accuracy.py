@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedprivacy.models.prediction import predict
+from fedprivacy.models.prediction import named_classes
 from fedprivacy.population.groups import held_out_groups
 from fedprivacy.records.final_evaluation import by_group
 from fedprivacy.records.seed_statistics import interval
@@ -37,9 +37,9 @@ def accuracies_by_group(
     if not groups:
         return {}
     module, (x, y) = setup.fleet.module, setup.game.people.held_out("test")
-    attacked = predict(module, weights, x)
+    attacked = named_classes(module, weights, x)
     right = [
-        predict(module, reference.cpu().numpy(), x).named == y for reference in references[:MOST_REFERENCES]
+        named_classes(module, reference.cpu().numpy(), x) == y for reference in references[:MOST_REFERENCES]
     ]
     return {
         grouping.column: {

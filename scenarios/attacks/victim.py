@@ -22,7 +22,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.clipping import clip
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.messages.protocol import TrainRequest
-from fedprivacy.models.prediction import predict
+from fedprivacy.models.prediction import named_classes
 from fedprivacy.scenario.data import FileData
 from scenarios.attacks.dealt_clients import dealt_fleet
 from scenarios.attacks.game_setup import GameSetup, Stage
@@ -234,4 +234,4 @@ class AttackedClient:
 
     def labels(self, weights: NDArray[np.float32], x: NDArray[np.float32]) -> NDArray[np.int64]:
         """The labels that a model gives records."""
-        return predict(self.setup.fleet.module, weights, x).named
+        return named_classes(self.setup.fleet.module, weights, x)

@@ -65,18 +65,19 @@ def live() -> Iterator[_NotedProgress]:
 
 
 @contextmanager
-def round_progress(rounds: int) -> Iterator[Callable[[Event], None]]:
-    """Shows the rounds of a run; quiet where stderr is not a terminal."""
+def round_progress(rounds: int, title: str = "accuracy") -> Iterator[Callable[[Event], None]]:
+    """Shows the rounds of a run with its headline figure; quiet where stderr is not a terminal."""
     with live() as progress:
         task = progress.add_task("loading PyTorch, calibrating the noise", total=rounds)
 
         def on_round(event: Event) -> None:
             if progress.disable:
                 return
+            from fedprivacy.documents.headline import headline
             from fedprivacy.guarantees import so_far
 
-            accuracy = event["accuracy"]
-            quality = "" if accuracy is None else f", accuracy {percent(accuracy)}"
+            reached = headline(event)
+            quality = "" if reached is None else f", {title} {percent(reached)}"
             progress.note = so_far.message(event)
             progress.update(task, completed=event["round"] + 1, description=f"training{quality}")
 
@@ -108,7 +109,8 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
 
     console, run = Terminal(soft_wrap=True), read_whole(RunDocument, document)
     final, rounds = run.final or Final(), len(run.rounds)
-    quality = f"accuracy {_finite(final.accuracy, percent)}, loss {_finite(final.loss, '{:.3f}'.format)}"
+    title = run.primary.title
+    quality = f"{title} {_finite(final.accuracy, percent)}, loss {_finite(final.loss, '{:.3f}'.format)}"
     plural = "" if rounds == 1 else "s"
     verdict = majority.of_run(run)
     text = f"{quality} after {rounds} round{plural}{f', {verdict}' if verdict else ''}"
@@ -218,7 +220,8 @@ def _show_accuracies(comparison: CompareDocument, console: Terminal, plain: Term
         else:
             arms.setdefault(name, {})[cell.epsilon] = figure
     interval = any(cell.accuracy.interval is not None for cell in comparison.cells)
-    what = "Accuracy in %, ± 95 % interval" if interval else "Accuracy in %, of one seed"
+    title = comparison.primary.title
+    what = f"{title[:1].upper()}{title[1:]} in %, {'± 95 % interval' if interval else 'of one seed'}"
     plain.print(f"{what}{''.join(f'; {text}' for text in without)}")
     lines, rest = shortened([Line(name, cells) for name, cells in arms.items()], verbose=False)
     show_matrix(lines, console)
@@ -233,7 +236,7 @@ def _every_cell(comparison: CompareDocument, width: int) -> Table:
     then = ", " if width >= WIDE else ",\n"
     several = len(_units(comparison)) > 1
     table = Table()
-    for name in ("trust", "epsilon", "accuracy", "95 % interval"):
+    for name in ("trust", "epsilon", comparison.primary.title, "95 % interval"):
         table.add_column(name, no_wrap=True)
     table.add_column("mechanism and noise")
     table.add_column("rounds", justify="right", no_wrap=True)
@@ -291,7 +294,7 @@ def optional(comparison: CompareDocument) -> list[str]:
             optional_settings.setdefault(cell.option, []).append(
                 f"{gap.points:+.1f}{ends} at {cell.epsilon:g}"
             )
-    head = "Options: points of accuracy more than without (95 % interval), at each epsilon"
+    head = f"Options: points of {comparison.primary.title} more than without (95 % interval), at each epsilon"
     return (
         [head, *(f"  {name}: {', '.join(gaps)}" for name, gaps in optional_settings.items())]
         if optional_settings

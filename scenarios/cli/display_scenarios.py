@@ -10,11 +10,10 @@ from fedprivacy.io.console import Terminal
 from scenarios.authoring.catalogue import GROUPS
 
 _TIME = re.compile(r"(\d+) (s|min)")
-_LEAST = 12  # columns below which a phrase tells nothing
 
 
 def show_scenarios(document: Mapping[str, Any]) -> None:
-    """Prints a line for each ready scenario, under the heading of its group; names are never cut."""
+    """Prints a line for each ready scenario, under the heading of its group; the terminal wraps it."""
     console, entries = Terminal(soft_wrap=True), document["scenarios"]
     width = max((len(entry["name"]) for entry in entries), default=0)
     for group in GROUPS:
@@ -23,7 +22,7 @@ def show_scenarios(document: Mapping[str, Any]) -> None:
             console.print(group, style="bold")
         for entry in within:
             start = f"  {entry['name']:<{width}}  {_time(entry['duration']):<6}  "
-            console.print((start + phrase(entry["purpose"], console.width - len(start))).rstrip())
+            console.print(start + entry["purpose"].rstrip("."))
     console.print("More about one: fedprivacy scenarios NAME")
 
 
@@ -42,23 +41,6 @@ def show_scenario(entry: Mapping[str, Any]) -> None:
         console.print(f"Its data cannot be used: {entry['problem']}")
     console.print(f"file: {entry['file']}")
     console.print(f"A file of your own to change: fedprivacy new NAME --from {entry['name']}")
-
-
-def phrase(text: str, width: int) -> str:
-    """Returns the beginning of a sentence in at most `width` columns, whole clauses first.
-
-    >>> phrase("What it costs not to trust the server: 1437 clients.", 40)
-    'What it costs not to trust the server'
-    >>> phrase("Private estimates side by side.", 14)
-    'Private …'
-    """
-    if len(text) <= width:
-        return text.rstrip(".")
-    if width < _LEAST:
-        return ""
-    ends = [match.start() for match in re.finditer(r"[:;,(.]\s|\s\(", text)]
-    whole = [end for end in ends if width // 3 <= end <= width]
-    return text[: whole[-1]].rstrip() if whole else f"{text[: width - 1].rpartition(' ')[0]} …"
 
 
 def _time(duration: str) -> str:

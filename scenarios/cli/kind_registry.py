@@ -58,9 +58,10 @@ class TrainingKind(RunKind, ComparisonKind):
 
     def progress(self, scenario: Scenario) -> AbstractContextManager[OnEvent]:
         """Shows rounds."""
+        from fedprivacy.documents.headline import primary_of
         from scenarios.cli.display import round_progress
 
-        return round_progress(scenario.server.rounds)
+        return round_progress(scenario.server.rounds, primary_of(scenario.tables()).title)
 
     def run(self, scenario: Scenario, options: RunOptions, on_event: OnEvent) -> Document:
         """Trains, and writes record and report."""

@@ -15,7 +15,8 @@ from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.io.processes import use_one_thread
 from fedprivacy.mechanisms.central import CentralMechanism
-from fedprivacy.models.by_name import evaluate, unflatten
+from fedprivacy.models.by_name import unflatten
+from fedprivacy.models.evaluation import evaluate
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population

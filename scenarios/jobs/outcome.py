@@ -8,12 +8,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from fedprivacy.documents.kinds import read_whole
+from fedprivacy.documents.statistics import StatisticsDocument
 from fedprivacy.guarantees.statement import both_figures
 
 
 def print_charge(document: Mapping[str, Any]) -> None:
     """Prints on stderr what a run that stopped early is charged: both figures, and which one holds when."""
-    for line in both_figures(document["privacy"]):
+    unanswered = None
+    if document["kind"] == StatisticsDocument.KIND:
+        unanswered = read_whole(StatisticsDocument, document).unanswered
+    for line in both_figures(document["privacy"], unanswered):
         print(f"- {line}", file=sys.stderr)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.headline import headline
 from fedprivacy.documents.redaction import operator_only, public, redact, select
 from fedprivacy.documents.secret_values import secret_paths
 from fedprivacy.guarantees.observers import OBSERVERS
@@ -92,6 +93,11 @@ def _settings(
     return settings
 
 
+def _headline(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the headline figure of a run or cell, by its key."""
+    return {"score" if "score" in part else "accuracy": headline(part)}
+
+
 def _result(document: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the few values that a result is known by."""
     scenario, privacy = _table(document.get("scenario")), _table(document.get("privacy"))
@@ -101,7 +107,7 @@ def _result(document: Mapping[str, Any]) -> dict[str, Any]:
         "kind": document.get("kind"),
         "status": document.get("status"),
         "trust": trust or requested.get("trust"),
-        "accuracy": _table(document.get("final")).get("accuracy"),
+        **_headline(_table(document.get("final"))),
     }
     if document.get("kind") == "statistics":
         for query in document.get("queries", ()):
@@ -146,7 +152,7 @@ def _by_key(
 def _errors(cell: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the accuracy of a cell, or its errors."""
     if "accuracy" in cell:
-        return {"accuracy": _table(cell["accuracy"]).get("mean")}
+        return {key: _table(figure).get("mean") for key, figure in _headline(cell).items()}
     if "queries" in cell:  # true values are known to a simulation alone
         return {f"simulation_rmse {query.get('name')}": query.get("rmse") for query in cell["queries"]}
     if "excess" in cell:

@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.documents.headline import primary_of
 from fedprivacy.documents.redaction import public
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.io import bounded_json
 from fedprivacy.io.atomic import replace_file
+from fedprivacy.io.percentages import percent
 from fedprivacy.io.toml_text import suggestion
 from fedprivacy.records.run_directory import read_document
 from fedprivacy.scenario import reading
@@ -59,7 +61,7 @@ class Row:
         guarantees: "whole" for the whole result, "by cell", or "not stated", as of unfinished work.
         accuracy: Of the last round of a run, or of a choice of settings; None otherwise, and where it is
             operator-only.
-        answer: The first answer of a statistics run, in words.
+        answer: The first answer of a statistics run, or the score of a run of no classes, in words.
         operator: The values of `OPERATOR_COLUMNS`; None where they were not asked for.
     """
 
@@ -107,7 +109,7 @@ OPERATOR_COLUMNS = ("seed", "command", "error", "seconds")
 # The fields of a record that a row is made of; others may be large.
 _QUOTED = (
     *("name", "kind", "started", "status", "scenario", "privacy", "final", "choice", "queries", "notes"),
-    "operator_only",
+    *("operator_only", "simulation_only"),
 )
 
 
@@ -172,7 +174,7 @@ def row_of(path: Path, *, operator: bool = False) -> Row:
         epsilons={str(each.get("observer")): _number(each.get("epsilon")) for each in stated},
         guarantees="whole" if stated else "by cell" if document.get("kind") in BY_CELL else "not stated",
         accuracy=_number(final.get("accuracy")),
-        answer=_answer(document) if document.get("kind") == "statistics" else None,
+        answer=_answer(document) if document.get("kind") == "statistics" else _score(document),
         tags=tags_of(path),
         operator=_operator_columns(stored) if operator else None,
     )
@@ -185,6 +187,12 @@ def _operator_columns(document: Mapping[str, Any]) -> dict[str, Any]:
     command, error = _text(document.get("command")), _text(document.get("error"))
     number = seed if isinstance(seed, int) else None
     return dict(zip(OPERATOR_COLUMNS, (number, command, error, seconds), strict=True))
+
+
+def _score(document: Mapping[str, Any]) -> str | None:
+    """Returns the primary metric of a run that predicts no classes, with its name; else None."""
+    score = _number(_table(document.get("final")).get("score"))
+    return None if score is None else f"{primary_of(_table(document.get('scenario'))).title} {percent(score)}"
 
 
 def _answer(document: Mapping[str, Any]) -> str | None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fedprivacy.documents.headline import headline
 from fedprivacy.documents.redaction import operator_only, select
 from fedprivacy.documents.secret_values import secret_paths
 
@@ -35,6 +36,7 @@ def rounds(document: Document) -> Rows:
         {
             "round": event["round"] + 1,
             "accuracy": event["accuracy"],
+            **({"score": event["score"]} if "score" in event else {}),
             "balanced_accuracy": event.get("balanced_accuracy"),
             "loss": event["loss"],
         }
@@ -85,10 +87,10 @@ def cells(document: Document) -> Rows:
             "unit": cell["unit"],
             "mechanism": cell["mechanism"],
             "epsilon": cell["epsilon"],
-            "accuracy": (cell["accuracy"] or {}).get("mean"),
-            "low": (cell["accuracy"] or {}).get("low"),
-            "high": (cell["accuracy"] or {}).get("high"),
-            "seeds": len(cell["accuracies"] or ()),
+            "score" if "score" in cell else "accuracy": (headline(cell) or {}).get("mean"),
+            "low": (headline(cell) or {}).get("low"),
+            "high": (headline(cell) or {}).get("high"),
+            "seeds": len(cell.get("scores") or cell.get("accuracies") or ()),
             "rounds": cell["rounds"],
         }
         | {f"epsilon_{each['observer']}": each["epsilon"] for each in cell["guarantees"]}

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedprivacy.documents.headline import headline
 from fedprivacy.documents.redaction import TESTED_NOTE, operator_only, public, redact, select
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.documents.secret_values import secret_paths
@@ -81,9 +82,10 @@ class Tracking:
         for cell in shown.get("cells", ()):
             parts = [cell["trust"], cell.get("asked"), cell["epsilon"]]
             label = "/".join(str(part) for part in parts if part is not None)
-            accuracy = cell.get("accuracy")
-            if isinstance(accuracy, dict) and accuracy.get("mean") is not None:
-                self._tracker.log({f"accuracy/{label}": accuracy["mean"]}, 0)
+            figure = headline(cell)
+            if isinstance(figure, dict) and figure.get("mean") is not None:
+                named = "score" if "score" in cell else "accuracy"
+                self._tracker.log({f"{named}/{label}": figure["mean"]}, 0)
             for guarantee in cell["guarantees"]:
                 _state(self._tracker, f"{label}/{guarantee['observer']}", guarantee, 0)
         if self._operator:

@@ -52,7 +52,6 @@ class Page(HTMLParser):
             self.loaded.append(values[attribute])
 
 
-@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_site_builds_strictly_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     site = tmp_path / "html"

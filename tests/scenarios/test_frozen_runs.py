@@ -16,7 +16,8 @@ import fedprivacy as fp
 from clients.fleet import Fleet
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
-from fedprivacy.models.by_name import evaluate, flat_weights
+from fedprivacy.models.by_name import flat_weights
+from fedprivacy.models.evaluation import evaluate
 from fedprivacy.models.partial_training import frozen_part
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.training.features import encode

@@ -13,7 +13,7 @@ import pytest
 import fedprivacy as fp
 from fedprivacy.data import npz, record_columns
 from fedprivacy.errors import ScenarioError
-from fedprivacy.models.prediction import predict
+from fedprivacy.models.prediction import named_classes
 from fedprivacy.population import groups
 from fedprivacy.population.clients import population
 from fedprivacy.records.run_directory import RunDirectory
@@ -98,7 +98,7 @@ def test_a_run_measures_its_final_model_by_group(tmp_path: Path) -> None:
     people, path = population(asked.data), Path(document["path"])
     module = model_spec(asked.model, people.features, 2).build(0)
     weights = RunDirectory(path).load_checkpoint().tensors["weights"].astype(np.float32)
-    right = predict(module, weights, people.dataset.x_test).named == people.dataset.y_test
+    right = named_classes(module, weights, people.dataset.x_test) == people.dataset.y_test
     men = people.dataset.x_test[:, people.dataset.feature_names.index("sex=m")] == 1
     assert final["groups"][0]["groups"][1]["accuracy"] == pytest.approx(right[men].mean())
     assert final["measures"]["balanced_accuracy"] == pytest.approx(

@@ -29,6 +29,9 @@ from fedprivacy.erm.study.people import HeldOut, Records
 from fedprivacy.errors import InputError, RunError
 from fedprivacy.guarantees.remote_nodes import Stated
 from fedprivacy.io.escape import first_line
+from fedprivacy.models.metrics.numbers import R2, Rmse
+from fedprivacy.models.metrics.registry import measure
+from fedprivacy.models.prediction import Predictions
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.erm import ErmScenario
 
@@ -142,15 +145,14 @@ def _on_test(test: HeldOut, thetas: Vector) -> dict[str, Any]:
 
     R2 is null where all targets are the same.
     """
-    from sklearn.metrics import r2_score, root_mean_squared_error
-
-    errors = [test.unit * root_mean_squared_error(test.y, test.x @ theta) for theta in thetas]
-    varies = len(np.unique(test.y)) > 1
-    shares = [r2_score(test.y, test.x @ theta) for theta in thetas] if varies else []
+    measured = [
+        measure((Rmse, R2), [(Predictions((test.x @ theta)[:, None]), test.y[:, None])]) for theta in thetas
+    ]
+    shares = [figures["r2"] for figures in measured if figures["r2"] is not None]
     return HeldOutErrors.new(
         records=len(test.y),
-        rmse=_mean(np.array(errors)),
-        r2=_mean(np.array(shares)) if varies else None,
+        rmse=_mean(test.unit * np.array([figures["rmse"] for figures in measured], dtype=np.float64)),
+        r2=_mean(np.array(shares)) if shares else None,
     ).to_json()
 
 

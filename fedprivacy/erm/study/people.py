@@ -167,5 +167,6 @@ def study_streams(scenario: ErmScenario, people: Records) -> Streams:
     """The streams of a scenario on its records: any other scenario or data has other noise."""
     settings = {key: value for key, value in scenario.tables().items() if key not in _WITHOUT_EFFECT}
     settings["data"].pop("path", None)  # the digest identifies the data, independently of their path
+    settings["data"].pop("public", None)  # which decides about the page alone
     text = f"{sorted(settings.items())}/{people.digest}"
     return Streams(scenario.seed, hashlib.blake2b(text.encode(), digest_size=16).hexdigest())

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fedprivacy.documents.cell import Cell
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Arm
+from fedprivacy.models.metrics.classes import Accuracy
 from fedprivacy.report import arm_labels, majority, words
 from fedprivacy.report.answers import cards, cost_of_privacy
 from fedprivacy.report.answers.cost_of_privacy import Cost
@@ -17,6 +18,7 @@ from fedprivacy.report.protection import Protected
 
 NAMED = 2  # trust models that the sentence names
 FEW = "Too few seeds"
+WITHHELD = "The accuracies are operator-only."
 
 
 @dataclass(frozen=True)
@@ -44,19 +46,22 @@ def of_comparison(document: CompareDocument, cells: Sequence[Protected]) -> Answ
         cells: Its guarantees.
     """
     base = _without_noise(document)
-    private = _private(document)
+    private, title = _private(document), document.primary.title
     on = cards.brief(words.evaluated_on(document.evaluated_on), 6)
     shown = [
-        cards.cost(_lines(document, sorted(private), base), f"Accuracy on {on}, {document.averaged}."),
+        cards.cost(
+            _lines(document, sorted(private), base), f"{words.capital(title)} on {on}, {document.averaged}."
+        ),
         cards.protected(cells),
         cards.learned(cells),
     ]
     if not private:
         if document.lacks_accuracy:
-            known = "The accuracies are operator-only."
-            return cards.answer(known, "—", f"accuracy on {on}", cells, shown)
+            known = f"The {title} of each model is operator-only."
+            known = WITHHELD if document.primary is Accuracy else known
+            return cards.answer(known, "—", f"{title} on {on}", cells, shown)
         known = "No cell has a result." if base is None else "No cell with privacy has a result."
-        return cards.answer(known, _accuracy(base), f"accuracy without noise, on {on}", cells, shown)
+        return cards.answer(known, _accuracy(base), f"{title} without noise, on {on}", cells, shown)
     strictest = min(private)
     at = f"epsilon {words.target(strictest)}"
     every = _best(document, strictest)
@@ -65,10 +70,11 @@ def of_comparison(document: CompareDocument, cells: Sequence[Protected]) -> Answ
     if base is None:
         each = words.listed(f"{words.accuracy(_mean(cell))} under {name}" for name, cell in best.items())
         name, cheapest = next(iter(best.items()))
-        value, label = words.accuracy(_mean(cheapest)), f"accuracy at {at}, under {name}{among}"
-        return cards.answer(f"At {at} the model is right on {each}.", value, label, cells, shown)
+        value, label = words.accuracy(_mean(cheapest)), f"{title} at {at}, under {name}{among}"
+        reaches = "is right on" if document.primary is Accuracy else f"reaches {title}"
+        return cards.answer(f"At {at} the model {reaches} {each}.", value, label, cells, shown)
     costs = _costs(document, strictest)
-    return cards.answer(*_stated(base, costs, at, among), cells, shown)
+    return cards.answer(*_stated(base, costs, at, among, title), cells, shown)
 
 
 def cautions(document: CompareDocument) -> list[str]:
@@ -103,18 +109,18 @@ def _cost(document: CompareDocument, base: Cell, name: str, best: Best) -> Cost:
     return cost_of_privacy.of_cell(base, best.cell, name, best.named(name), paired=paired)
 
 
-def _stated(base: Cell, costs: Sequence[Cost], at: str, among: str) -> tuple[str, str, str]:
+def _stated(base: Cell, costs: Sequence[Cost], at: str, among: str, title: str) -> tuple[str, str, str]:
     """The sentence, the number in focus and its label, of costs that the seeds suffice to state."""
     if unlearned := majority.of_cell(base):
         sentence = cost_of_privacy.UNLEARNED.format(unlearned, _accuracy(base))
-        return sentence, _accuracy(base), f"accuracy without noise: {unlearned}"
+        return sentence, _accuracy(base), f"{title} without noise: {unlearned}"
     beaten = [f"{cost.name} is {cost.beaten}" for cost in costs if cost.beaten]
     stated = [cost for cost in costs if not (cost.beaten or cost.undecided)]
     unclear = [cost for cost in costs if cost.undecided and not cost.beaten]
     without = f"against {_accuracy(base)} without noise"
     if len(beaten) == len(costs):
         best = costs[0]
-        label = f"accuracy at {at}, under {best.best}: {best.beaten}"
+        label = f"{title} at {at}, under {best.best}: {best.beaten}"
         return f"At {at} the model is {best.beaten}, {without}.", best.accuracy, label
     if not stated:
         how_many = cost_of_privacy.enough_seeds(unclear)
@@ -124,10 +130,10 @@ def _stated(base: Cell, costs: Sequence[Cost], at: str, among: str) -> tuple[str
         return f"{FEW} to tell what privacy costs at {at} under {who}{ending}.", FEW, label
     first, *_ = stated
     least = among if len(stated) == len(costs) else ""
-    label = f"of accuracy lost at {at}, under {first.best}{least}"
+    label = f"of {title} lost at {at}, under {first.best}{least}"
     label += f"; {first.interval}" if first.interval else ""
     each = words.listed(
-        f"{cost.points}{' points of accuracy' * (cost is first)} under {cost.best}" for cost in stated
+        f"{cost.points}{f' points of {title}' * (cost is first)} under {cost.best}" for cost in stated
     )
     rest = [*beaten, *(f"too few seeds to tell under {cost.name}" for cost in unclear)]
     ending = f"; {rest[0]}" if rest else f", {without}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedprivacy.documents.run import RunDocument
+from fedprivacy.models.metrics.classes import Accuracy
 from fedprivacy.report import limits, majority, words
 from fedprivacy.report.answers import cards
 from fedprivacy.report.blocks import Answer, Entry
@@ -26,20 +27,23 @@ def of_run(document: RunDocument, cells: Sequence[Protected]) -> Answer:
     on = cards.brief(words.evaluated_on(document.evaluated_on), 6)
     rounds = words.counted(len(document.rounds), "round")
     # Accuracy on held-out records of clients is for the operator: a public page lacks it.
-    withheld = "The accuracy is operator-only"
+    title = document.primary.title
+    withheld = f"The {title} is operator-only"
     reached = withheld if document.lacks_accuracy else "No round was evaluated"
     if accuracy is not None:
         reached = f"The model is right on {words.accuracy(accuracy)} of {on}"
+        if document.primary is not Accuracy:
+            reached = f"The model reaches {title} {words.accuracy(accuracy)} on {on}"
     verdict = majority.of_run(document)
     if verdict:
         reached = f"The model is {verdict} ({words.accuracy(accuracy)})"
     private = any(g.holds for g in cards.guarantees(cells))
-    line = Entry(f"{words.accuracy(accuracy)} accuracy", f"on {on}, after {rounds}")
+    line = Entry(f"{words.accuracy(accuracy)} {title}", f"on {on}, after {rounds}")
     beaten = [Entry(words.capital(verdict))] if verdict else []
     return cards.answer(
         f"{reached}; {cards.against(cells)}.",
         words.accuracy(accuracy),
-        f"accuracy on {on}, after {rounds}" + (f": {verdict}" if verdict else ""),
+        f"{title} on {on}, after {rounds}" + (f": {verdict}" if verdict else ""),
         cells,
         [
             cards.cost([line, *beaten, *_without_noise(document)], _cost_note(document, private)),

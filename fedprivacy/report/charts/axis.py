@@ -23,12 +23,16 @@ def percent(share: float) -> str:
 
 
 def accuracy_range(values: Sequence[float]) -> tuple[float, float]:
-    """The accuracy axis: all of it, unless every value lies within a quarter of it."""
+    """The accuracy axis: all of it, unless every value lies within a quarter of it.
+
+    The axis of a metric that may be below 0, such as R2, goes as far down as its values.
+    """
     low, high = min(values), max(values)
     if high - low > 0.25:
-        return 0.0, 1.0
+        return min(0.0, math.floor(low * 20) / 20), 1.0
     pad = max(0.02, 0.15 * (high - low))
-    return max(0.0, math.floor((low - pad) * 20) / 20), min(1.0, math.ceil((high + pad) * 20) / 20)
+    least = 0.0 if low >= 0 else -math.inf
+    return max(least, math.floor((low - pad) * 20) / 20), min(1.0, math.ceil((high + pad) * 20) / 20)
 
 
 @dataclass(frozen=True)

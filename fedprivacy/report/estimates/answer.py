@@ -24,6 +24,10 @@ def of_estimates(document: EstimatesDocument, cells: Sequence[Protected]) -> Ans
     rest = [cards.protected(cells), cards.learned(cells)]
     ranked = _ranked(document)
     if not ranked:
+        if document.lacks_truth:
+            shown = [cards.cost([Entry("Losses are operator-only")], "Their bounds stand below."), *rest]
+            sentence = f"The losses are operator-only; {cards.against(cells)}."
+            return cards.answer(sentence, "—", "mean excess of the objective", cells, shown)
         shown = [cards.cost([Entry("No loss was measured")]), *rest]
         return cards.answer("No estimate was made.", "—", "no loss", cells, shown)
     best, worst = ranked[0], ranked[-1]

@@ -49,6 +49,7 @@ def page(document: EstimatesDocument, *, error: bool = False, command: bool = Fa
     if document.status != "finished":
         lead.append(page_end.status(document, len(document.cells), None, "cells", error=error))
     pictures = _pictures(document)
+    lead += [Text(words.TRUTH_WITHHELD, "status")] if document.lacks_truth else []
     lead += [*pictures, _finding(document)]
     cells = _protected(document)
     guarantees = protection.blocks(cells, "", ESTIMATES)
@@ -62,8 +63,14 @@ def page(document: EstimatesDocument, *, error: bool = False, command: bool = Fa
             Section("guarantees", "Who is protected from whom", guarantees, folded=False),
             *_slopes(document),
             *surface.section(document),
-            Section("coefficients", "The estimates", _coefficients(document)),
-            Section("losses", "Every loss", _losses(document)),
+            *(
+                []
+                if document.lacks_truth
+                else [Section("coefficients", "The estimates", _coefficients(document))]
+            ),
+            Section(
+                "losses", "What is promised" if document.lacks_truth else "Every loss", _losses(document)
+            ),
             *held_out.section(document),
             *_refused(document),
             *_settings(document),
@@ -74,8 +81,9 @@ def page(document: EstimatesDocument, *, error: bool = False, command: bool = Fa
 
 def _finding(document: EstimatesDocument) -> Finding:
     epsilon_terms = words.terms([g for cell in document.cells for g in cell.guarantees])
+    reason = "losses are operator-only" if document.lacks_truth else "the study is not complete"
     return Finding(
-        text=document.finding or "There is no finding: the study is not complete.",
+        text=document.finding or f"There is no finding: {reason}.",
         terms=f"Each epsilon: {epsilon_terms}, for one estimate." if epsilon_terms else "",
         heading="Against whom",
         caution=ESTIMATES.caution(sorted({cell.trust for cell in document.cells})),
@@ -84,7 +92,7 @@ def _finding(document: EstimatesDocument) -> Finding:
 
 def _pictures(document: EstimatesDocument) -> list[Picture]:
     """The loss over epsilon for most records, beside that over the records at the largest epsilon."""
-    if not document.fitted_cells:
+    if not document.fitted_cells or document.lacks_truth:
         return []
     most, largest = document.sizes[-1], document.epsilons[-1]
     panels = [
@@ -201,26 +209,29 @@ def _coefficients(document: EstimatesDocument) -> list[Block | Details]:
 
 
 def _losses(document: EstimatesDocument) -> list[Block | Details]:
+    """The mean excess and its bound; without true values the bound alone."""
+    excess = not document.lacks_truth
     rows = [
         (
             cell.approach,
             f"{cell.records:,}",
             words.target(cell.epsilon),
             f"{cell.delta:g}" if cell.delta is not None else "—",
-            words.number(cell.excess.mean, 3),
+            *[words.number(cell.excess.mean, 3)] * excess,
             _bound(cell),
             words.capital(cell.noise or ""),
         )
         for cell in document.fitted_cells
     ]
-    caption = (
-        "The mean excess of the objective, and what theory bounds it by without a look at the records (— "
-        "where it "
-        "says nothing: averages of minima and grids have a bias of their own, and so has a silo that did not "
-        f"answer). {SIMULATED}"
+    bound = (
+        "what theory bounds it by without a look at the records (— where it says nothing: averages of minima "
+        "and grids have a bias of their own, and so has a silo that did not answer)"
     )
-    head = ("Approach", "Records", "Epsilon", "Delta", "Mean excess", "Bound", "Noise")
-    return [Table(caption, head, rows, numeric=frozenset({1, 2, 3, 4, 5}))]
+    caption = f"The mean excess of the objective, and {bound}. {SIMULATED}"
+    if not excess:
+        caption = f"Of the mean excess of the objective, {bound}."
+    head = ("Approach", "Records", "Epsilon", "Delta", *["Mean excess"] * excess, "Bound", "Noise")
+    return [Table(caption, head, rows, numeric=frozenset(range(1, len(head) - 1)))]
 
 
 def _refused(document: EstimatesDocument) -> list[Section]:

@@ -16,6 +16,7 @@ from fedprivacy.report.statistics import answer_charts, figures
 from fedprivacy.statistics.comparison import SHARES
 
 RELEASED = 3  # queries of a card
+MANY = 10  # labels of an answer; of more, none stands for all
 NAMED = 2  # trust models of the sentence
 FEW, FEW_REPEATS = "Too few people", "Too few repeats"
 
@@ -28,9 +29,7 @@ def of_run(document: StatisticsDocument, cells: Sequence[Protected]) -> Answer:
         cells: Its guarantees.
     """
     queries = [(query, *published(query)) for query in document.queries]
-    lines = [
-        Entry(f"{cards.brief(q.name)}: {value}", interval) for q, _, value, interval in queries[:RELEASED]
-    ]
+    lines = [_line(*published_query) for published_query in queries[:RELEASED]]
     more = len(queries) - RELEASED
     note = f"And {words.counted(more, 'more answer')} below." if more > 0 else ""
     shown = [
@@ -46,9 +45,36 @@ def of_run(document: StatisticsDocument, cells: Sequence[Protected]) -> Answer:
         sentence = f"{FEW} to tell {name}: {how_many}; {cards.against(cells)}."
         label = f"to tell {name}: {value}, {interval}; {how_many}"
         return cards.answer(sentence, FEW, label, cells, shown)
+    if bounded := _bounded(query):
+        many, bound, chance = bounded
+        sentence = f"All {many} of {name} are within ±{bound}; {cards.against(cells)}."
+        return cards.answer(sentence, f"±{bound}", f"{many} of {name}, {chance}", cells, shown)
     what = f"{name}, {label}" if label else name
     sentence = f"The answer to {what} is {value}; {cards.against(cells)}."
     return cards.answer(sentence, value, f"{what}{interval and f', {interval}'}", cells, shown)
+
+
+def _line(query: Query, label: str, value: str, interval: str) -> Entry:
+    """A query's line in a card: of many categories the bound on all of them."""
+    name = cards.brief(query.name)
+    if bounded := _bounded(query):
+        many, bound, chance = bounded
+        return Entry(f"{name}: {many}, each ±{bound}", chance)
+    return Entry(f"{name}, {label}: {value}" if _is_many(query) else f"{name}: {value}", interval)
+
+
+def _is_many(query: Query) -> bool:
+    """Whether no single category can stand for the answer."""
+    return query.kind != "quantile" and len(query.rows) > MANY
+
+
+def _bounded(query: Query) -> tuple[str, str, str] | None:
+    """How many counts, the bound on their errors, and how likely; None without such a bound."""
+    bound = query.bound
+    if query.kind != "histogram" or bound is None or not _is_many(query):
+        return None
+    odds = "" if bound.probability is None else f" with probability {figures.chance(bound.probability)}"
+    return f"{len(query.rows):,} counts", words.number(bound.at_most), f"all of them{odds}"
 
 
 _NOISE = "The noise of privacy is in the intervals."
@@ -64,6 +90,10 @@ def of_comparison(document: StatisticsComparison, cells: Sequence[Protected]) ->
     query = next((q for q in document.questions if _errors(document, q.name, None)), None)
     rest = [cards.protected(cells), cards.learned(cells)]
     if query is None or not document.epsilons:
+        if document.lacks_truth:
+            shown = [cards.cost([Entry("Errors are operator-only", "operator.html has them")]), *rest]
+            sentence = f"The errors are operator-only; {cards.against(cells)}."
+            return cards.answer(sentence, "—", "mean error", cells, shown)
         shown = [cards.cost([Entry("No error was measured")]), *rest]
         return cards.answer("No cell with privacy has a result.", "—", "no error", cells, shown)
     ends = list(dict.fromkeys([document.epsilons[0], document.epsilons[-1]]))
@@ -140,7 +170,10 @@ def published(query: Query) -> tuple[str, str, str]:
         if row.interval
         else ""
     )
-    return cards.brief(row.label), figures.value(query.kind, row.estimate, decimals=decimals), interval
+    label = cards.brief(row.label)
+    if _is_many(query):
+        label = f"the largest of {len(query.rows):,} ({label})"
+    return label, figures.value(query.kind, row.estimate, decimals=decimals), interval
 
 
 def too_few(document: StatisticsDocument, query: Query) -> str:

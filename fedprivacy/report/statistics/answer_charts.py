@@ -127,33 +127,44 @@ def _panel(query: Query, trust: str) -> Dots:
 
 def _table(queries: Sequence[Query]) -> Table:
     rows: list[Sequence[Value] | Group] = []
-    caption = f"Each answer, its interval, and the true value ({figures.SIMULATION_ONLY})."
+    truth = any(row.true is not None for query in queries for row in query.rows)
+    caption = "Each answer and its interval."
+    if truth:
+        caption = f"Each answer, its interval, and the true value ({figures.SIMULATION_ONLY})."
     for query in queries:
         every = query.rows
         places = drawn_places(query.kind, every, LISTED)
         caption += only(query.kind, len(places), len(every), "listed; the stored record has all")
         if len(every) > 1:
             rows.append(Group(query.name, figures.query_label(query.kind)))
-        rows += [_row(query, every[place]) for place in places]
-    return Table(caption, ("", "Estimate", "Interval", TRUE), rows, numeric=frozenset({1, 2, 3}))
+        rows += [_row(query, every[place], truth) for place in places]
+    head = ("", "Estimate", "Interval", *[TRUE] * truth)
+    return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))
 
 
-def _row(query: Query, row: Row) -> Sequence[Value]:
+def _row(query: Query, row: Row, truth: bool) -> Sequence[Value]:
     return (
         row.label or query.name,
         figures.estimate(query.kind, row),
         figures.interval(query.kind, row.interval),
-        figures.value(query.kind, row.true),
+        *[figures.value(query.kind, row.true)] * truth,
     )
 
 
 def _untold(queries: Sequence[Query]) -> Table:
-    rows = [(query.name, figures.UNKNOWN, _truth(query)) for query in queries]
-    return Table("The noise is too large for these results.", ("Query", "Estimate", TRUE), rows)
+    truth = any(query.true is not None for query in queries)
+    rows = [(query.name, figures.UNKNOWN, *[_truth(query)] * truth) for query in queries]
+    return Table("The noise is too large for these results.", ("Query", "Estimate", *[TRUE] * truth), rows)
 
 
 def _choices(queries: Sequence[Query]) -> Table:
-    """The choices, the truly best ones, and the values of both."""
+    """The choices, the truly best ones, and the values of both; without truth, the choices alone."""
+    if all(query.true is None for query in queries):
+        alone = [
+            (query.name, figures.chosen(query.kind, query.estimate), figures.promise(query.bound))
+            for query in queries
+        ]
+        return Table("What was chosen.", ("Query", "Chosen", "Promise"), alone, stacked=True)
     rows = [
         (
             query.name,

@@ -8,9 +8,9 @@ from fedprivacy.documents.envelope import Arm
 from fedprivacy.documents.statistics import StatisticsComparison
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.report import page_end, protection, words
-from fedprivacy.report.blocks import Block, Details, Finding, Page, Section
+from fedprivacy.report.blocks import Block, Details, Finding, Page, Section, Text
 from fedprivacy.report.observer_wording import STATISTICS
-from fedprivacy.report.statistics import answer, error_bounds, errors, first_repeat, settings
+from fedprivacy.report.statistics import answer, error_bounds, errors, first_repeat, settings, withheld
 
 
 def page(document: StatisticsComparison, *, error: bool = False, command: bool = False) -> Page:
@@ -25,9 +25,10 @@ def page(document: StatisticsComparison, *, error: bool = False, command: bool =
     if document.status != "finished":
         lead.append(page_end.status(document, len(document.cells), None, "cells", error=error))
     pictures = errors.of_comparison(document)
+    lead += [Text(words.TRUTH_WITHHELD, "status")] if document.lacks_truth else []
     lead += [*pictures[:1], _finding(document)]
-    cells = _protected(document)
-    more = [*pictures[1:], *errors.tables(document)]
+    cells = withheld.truth(document, _protected(document))
+    more = [*pictures[1:], *([] if document.lacks_truth else errors.tables(document))]
     protected = protection.blocks(cells, "", STATISTICS)
     return Page(
         title=f"{page_end.title(document)}: error against privacy",
@@ -58,8 +59,9 @@ def _finding(document: StatisticsComparison) -> Finding:
         for trust, guarantees in ((name, document.guarantees_under(name)) for name in document.trusts)
         if any(g.holds for g in guarantees)
     ]
+    reason = "errors are operator-only" if document.lacks_truth else "the comparison is not complete"
     return Finding(
-        text=document.finding or "There is no finding: the comparison is not complete.",
+        text=document.finding or f"There is no finding: {reason}.",
         # A finding of statistics already gives the terms of its epsilon.
         terms=" ".join(([] if document.finding else [f"Each epsilon: {epsilon_terms}."]) + reaches)
         if epsilon_terms

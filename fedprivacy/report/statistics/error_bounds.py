@@ -17,11 +17,14 @@ CHOSEN = (
     "Within it",
 )  # fmt: skip
 ERRED = ("Epsilon", "Clients", "Error on average", "Interval", "Promised at most", "Within it")
+PROMISED = ("Epsilon", "Clients", "Promised at most")
 TRUTH = "Only this simulation knows what is true, and no guarantee covers those who see it."
 
 
 def of_comparison(document: StatisticsComparison) -> list[Section]:
     """Shares of best choices with their losses, and largest errors beside their bounds."""
+    if document.lacks_truth:
+        return _promised(document)
     choices = [query for query in document.questions if query.kind in CHOICES]
     bounded = [
         query
@@ -42,6 +45,21 @@ def of_comparison(document: StatisticsComparison) -> list[Section]:
         table = _table(caption + odds, ERRED, _rows(document, bounded, _bounded))
         rows.append(Section("promises", "What was promised, and what held", [table]))
     return rows
+
+
+def _promised(document: StatisticsComparison) -> list[Section]:
+    """The bounds alone, which need no true value."""
+    queries = [
+        query
+        for query in document.questions
+        if any(result.bound for cell in document.cells if (result := cell.query(query.name)))
+    ]
+    if not queries:
+        return []
+    caption = "What the mechanisms promise, with the probability in brackets. Each epsilon: "
+    caption += f"{words.terms(document.guarantees())}, against the observers named above."
+    rows = _rows(document, queries, lambda query: _observed_errors(query)[:1])
+    return [Section("promises", "What was promised", [_table(caption, PROMISED, rows)])]
 
 
 def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Value] | Group]) -> Table:

@@ -7,7 +7,7 @@ from fedprivacy.documents.statistics import StatisticsDocument
 from fedprivacy.report import page_end, protection, stopped, words
 from fedprivacy.report.blocks import Block, Details, Page, Section, Table, Text, Tiles
 from fedprivacy.report.observer_wording import STATISTICS
-from fedprivacy.report.statistics import answer, answer_charts, settings
+from fedprivacy.report.statistics import answer, answer_charts, settings, withheld
 
 
 def page(document: StatisticsDocument, *, error: bool = False, command: bool = False) -> Page:
@@ -21,15 +21,19 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
     lead: list[Block | Details] = []
     if document.status != "finished":
         done, planned = len(document.queries), len(settings.queries_of(document))
-        status = page_end.status(
-            document, done, planned or None, "queries", error=error, charge=stopped.PLANNED
-        )
+        charge = stopped.PLANNED
+        if document.unanswered:
+            charge = f" {document.unanswered} was under way: it is charged, and has no answer.{charge}"
+        status = page_end.status(document, done, planned or None, "queries", error=error, charge=charge)
         lead.append(status)
     pictures = answer_charts.of_run(document)
     lead += pictures[:1] or [Text("There is no picture: no query has a numeric answer.", "status")]
+    lead += [Text(words.TRUTH_WITHHELD)] if document.lacks_truth else []
     lead.append(Tiles(_tiles(document)))
     more = pictures[1:]
-    cells = [protection.Protected(Arm(document.trust), None, document.privacy.guarantees)]
+    cells = withheld.truth(
+        document, [protection.Protected(Arm(document.trust), None, document.privacy.guarantees)]
+    )
     return Page(
         title=page_end.title(document),
         eyebrow="Federated statistics",
@@ -43,7 +47,7 @@ def page(document: StatisticsDocument, *, error: bool = False, command: bool = F
                 "Who is protected from whom",
                 [
                     Text(STATISTICS.caution([document.trust])),
-                    *stopped.blocks(document.privacy, "query"),
+                    *stopped.blocks(document.privacy, "query", document.unanswered),
                     *protection.blocks(cells, "", STATISTICS),
                 ],
                 folded=False,

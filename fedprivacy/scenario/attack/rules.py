@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.errors import Finding
 from fedprivacy.io.rule_table import Check, Entry, First, Rule, beneath, broken_rules, exceeds
+from fedprivacy.io.toml_text import literal
 from fedprivacy.mechanisms.combinations import APART
 from fedprivacy.scenario.attack.derived_values import AttackValues, GameValues
 from fedprivacy.scenario.attack.poisoning_rules import POISONING_RULES
@@ -27,6 +29,11 @@ from fedprivacy.scenario.scenario import Scenario
 
 def between(run: Scenario, game: GameSettings, attacks: Mapping[str, Attack]) -> Iterator[Finding]:
     """Yields all mistakes between the parts, each valid by itself."""
+    task = getattr(run.data, "task", CLASSIFICATION)
+    if task != CLASSIFICATION:
+        what = f"the attacks score the probabilities of classes, and data.task = {literal(task)} has none"
+        yield Finding(("data", "task"), what, 'Attack a model of classes: set data.task = "classification".')
+        return
     yield from broken_rules(GAME_RULES, GameValues(run, game, attacks))
 
 

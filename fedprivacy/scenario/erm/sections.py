@@ -51,6 +51,11 @@ class NpzRecords(Section):
     target_high: Bound = Field(
         1.0, description="The public upper bound of the target; of a class, what is 1: such as 1.0."
     )
+    public: bool = Field(
+        False,
+        description="Whether everybody may see the records: true values and errors are then on the "
+        "public page too, and else on the operator's alone.",
+    )
 
 
 class Objective(Section):

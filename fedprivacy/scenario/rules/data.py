@@ -93,7 +93,7 @@ def no_value_is_missing(v: Values) -> Iterator[Finding]:
 
 def labels_fit_classes(v: Values) -> Iterator[Finding]:
     facts, given = v.facts, v["data.classes"]
-    if facts is None:
+    if facts is None or facts.targets is not None:
         return
     named, classes = len(facts.class_names), facts.classes(given)
     if classes < 2:

@@ -22,9 +22,11 @@ from fedprivacy.scenario.rules.on_nodes import NODE_RULES
 from fedprivacy.scenario.rules.rounds import ROUND_RULES
 from fedprivacy.scenario.rules.server_noise import SERVER_NOISE_RULES
 from fedprivacy.scenario.rules.shares import SHARES_RULES
+from fedprivacy.scenario.rules.tasks import TASK_RULES
 
 TRAINING_RULES: tuple[Entry[Values], ...] = (
     *DATA_RULES,
+    *TASK_RULES,
     *NODE_RULES,
     *MODEL_RULES,
     *BUDGET_RULES,

@@ -78,6 +78,11 @@ class NpzTable(Section):
         "record",
         description="Who is a client: each record by itself, or each user with all of its records.",
     )
+    public: bool = Field(
+        False,
+        description="Whether everybody may see the records: true values and errors are then on the "
+        "public page too, and else on the operator's alone.",
+    )
 
 
 Data = Annotated[Bits | Categories | Numbers | NpzTable, Field(discriminator="name")]

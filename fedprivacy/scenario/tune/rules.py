@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.errors import Finding
 from fedprivacy.io.rule_table import Check, Entry, First, Rule, broken_rules
 from fedprivacy.io.toml_text import dotted
@@ -109,6 +110,13 @@ TUNE_RULES: tuple[Entry[TuneValues], ...] = (
             lambda v: (v["privacy.trust"], v["privacy.unit"]) != ("central", "client"),
             "the cost of a choice is accounted for under central trust, with the client as the unit",
             'Set trust = "central" and unit = "client".',
+            shown=False,
+        ),
+        Rule(
+            "data.task",
+            lambda v: v["data.task"] not in (None, CLASSIFICATION),
+            "a choice is scored by the share of each client's records whose class is named rightly",
+            'Set task = "classification", or compare settings of your own choice with fedprivacy compare.',
             shown=False,
         ),
         Rule(

@@ -133,7 +133,7 @@ def test_sampling_everybody_breaks_a_claim_of_rate_one_tenth(
 ) -> None:
     honest = PoissonSampling.draw
     monkeypatch.setattr(
-        PoissonSampling, "draw", lambda self, n, stream: honest(replace(self, rate=1.0), n, stream)
+        PoissonSampling, "draw", lambda self, n, *draw: honest(replace(self, rate=1.0), n, *draw)
     )
     text = SAMPLED.replace("rate = 0.8", "rate = 0.1").replace("epsilon = 3.0", "epsilon = 0.5")
     present, absent, claimed = scores(make_scenario, trial, make_people, text=text, trials=120)

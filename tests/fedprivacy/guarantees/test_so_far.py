@@ -48,7 +48,9 @@ def test_a_bound_while_a_run_trains(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(so_far, "SHARE", float("inf"))
     bounds, accounted = EpsilonSoFar(CENTRAL), []
     real = so_far.epsilons_after
-    monkeypatch.setattr(so_far, "epsilons_after", lambda plan, to: accounted.append(to) or real(plan, to))
+    monkeypatch.setattr(
+        so_far, "epsilons_after", lambda plan, to, **stated: accounted.append(to) or real(plan, to, **stated)
+    )
     for rounds in range(1, 31):
         found = bounds.after(rounds)
         assert found is not None

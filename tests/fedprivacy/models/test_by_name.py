@@ -7,7 +7,8 @@ from torch import nn
 
 from fedprivacy.data.images import scattered, square_image
 from fedprivacy.errors import InputError
-from fedprivacy.models.by_name import build, evaluate, flat_weights, formula, unflatten
+from fedprivacy.models.by_name import build, flat_weights, formula, unflatten
+from fedprivacy.models.evaluation import evaluate
 from fedprivacy.models.partial_training import frozen_part
 from fedprivacy.models.scattering import Scattering
 from fedprivacy.scenario import Cnn, Logistic, Mlp

@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 
 from fedprivacy.data.groups import Grouping
-from fedprivacy.models.prediction import Predictions
 from fedprivacy.records.final_evaluation import LEAST_USERS, by_group, by_user
 from fedprivacy.records.quality_statistics import quality_over_seeds
-
-
-def predictions(named: np.ndarray, classes: int = 2) -> Predictions:
-    return Predictions(named, np.eye(classes)[named])
 
 
 def wilson(hits: int, trials: int, z: float = 1.959963984540054) -> tuple[float, float]:
@@ -33,7 +28,7 @@ def test_each_group_has_its_accuracy_interval_and_gap() -> None:
     named = y.copy()
     named[:20] = 1 - named[:20]  # of group a, 20 of 60 are wrong
     named[100:104] = 1 - named[100:104]  # of group b, 4 of 50
-    groups = by_group(grouping(60, 50, 20), y, predictions(named))["groups"]
+    groups = by_group(grouping(60, 50, 20), y, named)["groups"]
     assert [group["group"] for group in groups] == ["a", "b", "c"]
     assert [group["records"] for group in groups] == [60, 50, 20]
     assert [group["accuracy"] for group in groups] == pytest.approx([40 / 60, 46 / 50, 1.0])
@@ -47,14 +42,14 @@ def test_each_group_has_its_accuracy_interval_and_gap() -> None:
 
 def test_balanced_accuracy_is_of_the_classes_of_a_group() -> None:
     y = np.array([0] * 90 + [1] * 10 + [1] * 40)
-    groups = by_group(grouping(100, 40), y, predictions(np.zeros(140, int)))["groups"]
+    groups = by_group(grouping(100, 40), y, np.zeros(140, int))["groups"]
     assert [group["balanced_accuracy"] for group in groups] == [0.5, 0.0]
     assert groups[0]["accuracy"] == 0.9
 
 
 def test_a_group_without_records_and_groups_that_are_all_too_small() -> None:
     y = np.zeros(25, int)
-    groups = by_group(grouping(20, 0, 5), y, predictions(y))["groups"]
+    groups = by_group(grouping(20, 0, 5), y, y)["groups"]
     assert [(group["records"], group["few"]) for group in groups] == [(20, True), (0, True), (5, True)]
     assert "accuracy" not in groups[1]
     assert [groups[at]["gap"] for at in (0, 2)] == [None, None]

@@ -21,11 +21,11 @@ HOSTILE += "\"' $x^2$ {{ 7*7 }} </svg></style>"
 
 
 def poisoned(value: Any, keep: tuple[str, ...] = ("kind", "trust", "observer")) -> Any:
-    """The document with hostile text in each of its strings and scenario keys."""
+    """The document with hostile text in each of its strings, but those of some keys."""
     if isinstance(value, dict):
-        return {key: entry if key in keep else poisoned(entry) for key, entry in value.items()}
+        return {key: entry if key in keep else poisoned(entry, keep) for key, entry in value.items()}
     if isinstance(value, list):
-        return [poisoned(entry) for entry in value]
+        return [poisoned(entry, keep) for entry in value]
     return value + HOSTILE if isinstance(value, str) else value
 
 

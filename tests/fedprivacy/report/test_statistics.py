@@ -359,6 +359,40 @@ def test_a_run_that_broke_off_says_how_far_it_came(documents, status: str) -> No
     worded({**document, "queries": []})
 
 
+def test_a_query_that_is_charged_without_an_answer_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def on_query(result: dict[str, Any]) -> None:
+        if result["name"] == "rich":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(Statistics.from_text(INCOMES), tmp_path, on_query=on_query)
+    assert "The 2 queries charged by then (mean has no answer) cost" in capsys.readouterr().err
+    text = Page(next(tmp_path.glob("*/report.html")).read_text()).text("main")
+    assert "after 1 of 7 queries. mean was under way: it is charged, and has no answer." in text
+    assert "what the 2 queries charged before it stopped (mean has no answer) cost alone" in text
+    assert "released before" not in text
+
+
+def test_no_category_of_many_stands_for_all(documents, tmp_path: Path) -> None:
+    changes = ("data = {name = 'categories', clients = 3000, categories = 50, exponent = 1.0}",)
+    many = SURVEY.replace('"mean-of-bits"', '"histogram"').replace("seen-it", "names")
+    document = played(many, tmp_path, *changes)
+    answer = page_of(document).answer
+    assert answer is not None
+    assert answer.sentence.startswith("All 50 counts of names are within ±")
+    assert answer.value.startswith("±")
+    assert "50 counts of names, all of them with probability 95 %" in answer.label
+    [query] = document["queries"]
+    unbounded = {**document, "queries": [{**query, "bound": None}]}
+    largest = page_of(unbounded).answer
+    assert largest is not None
+    assert "the largest of 50 (" in largest.sentence
+    brackets = {**documents["incomes"], "queries": documents["incomes"]["queries"][2:3]}
+    assert "counts of" not in page_of(brackets).answer.sentence
+
+
 # --- what every page of statistics holds
 
 

@@ -81,7 +81,7 @@ def test_a_group_joins_at_its_own_rate_and_moves_nobody_elses_coin() -> None:
     rates = GROUPS.values("rate", 0.5, population)
     counts, plain = np.zeros(population), np.zeros(population)
     for round in range(rounds):
-        drawn = base.draw(population, np.random.default_rng(round), rates)
+        drawn = base.draw(population, np.random.default_rng(round), rates=rates)
         alone = base.draw(population, np.random.default_rng(round))
         assert set(np.setdiff1d(alone, drawn).tolist()) <= {3, 7}
         assert not len(np.setdiff1d(drawn, alone))

@@ -420,14 +420,16 @@ ONE_MISTAKE = {
     "missing name of a section": (
         'name = "poisson"\n',
         "",
-        ['my.toml:13: sampling.name: missing. Add name = "poisson" or "fixed" or "all" or "separated".'],
+        [
+            'my.toml:13: sampling.name: missing. Add name = "poisson" or "fixed" or "all" or "separated" or "cyclic-poisson".'
+        ],
     ),
     "missing section": (
         '[sampling]\nname = "poisson"\nrate = 0.1\n',
         "",
         [
             "my.toml: sampling: the section is missing. "
-            'Add [sampling] with name = "poisson" or "fixed" or "all" or "separated".'
+            'Add [sampling] with name = "poisson" or "fixed" or "all" or "separated" or "cyclic-poisson".'
         ],
     ),
     "missing server": (
@@ -925,7 +927,7 @@ class TestOverrides:
 
     def test_what_was_set_is_never_dropped(self) -> None:
         assert complaints(GOOD, "sampling.rate=0.2", "sampling.name=all") == [
-            '--set sampling.rate=0.2: has no effect with name = "all". Remove it, or set name = "poisson".'
+            '--set sampling.rate=0.2: has no effect with name = "all". Remove it, or set name = "poisson" or name = "cyclic-poisson".'
         ]
         assert complaints(GOOD, "privacy.epsilon=1", "privacy.noise_multiplier=1")[0].startswith(
             "--set privacy.noise_multiplier=1: given together with epsilon"

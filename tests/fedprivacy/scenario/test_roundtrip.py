@@ -149,6 +149,7 @@ def test_a_saved_scenario_has_every_key_that_applies(document: dict[str, Any]) -
     left_out |= {"encoding", "encoding_share", "encoding_levels", "degrees"}
     left_out |= {key for keys in OPTIONAL_KEYS_OF.values() for key in keys}
     left_out |= {"trainable", "freeze", "lora", "weights", "features"}
+    left_out |= {"loss", "huber_threshold", "target_low", "target_high", "targets"}
     for choice in KEYS_OF:
         left_out |= foreign_keys(choice, scenario.tables()["data"][choice])
     for section, kinds in KINDS.items():

@@ -141,6 +141,7 @@ def test_figures_state_the_terms_of_their_epsilons() -> None:
             "name": "a",
             "status": "finished",
             "path": "b",
+            "scenario": {},
             "cells": [central, other],
         }
         titles.append(result_of(document).figure().axes[0].get_title().split("\n"))

@@ -37,6 +37,7 @@ def test_keys_are_those_of_the_scenario() -> None:
 def test_values_are_the_choices_of_a_key() -> None:
     assert completion.settings(None, "sampling.name=") == [
         "sampling.name=poisson", "sampling.name=fixed", "sampling.name=all", "sampling.name=separated",
+        "sampling.name=cyclic-poisson",
     ]  # fmt: skip
     assert completion.settings(None, "training.averaging=") == [
         "training.averaging=true", "training.averaging=false",

@@ -33,7 +33,7 @@ def test_a_training_is_charged_what_its_record_states(make_scenario, settings, t
     assert work.draws_cohorts == (POISSON in settings)
     assert work.first is not None
     assert work.first(work.size)[0]["claims"] == ledger["claims"]
-    assert f"server.rounds = {1}" in work.settings(1)
+    assert "--set server.rounds=1" in work.settings(1)
 
 
 def test_statistics_are_charged_what_their_record_states(make_statistics, tmp_path: Path) -> None:
@@ -66,13 +66,18 @@ def test_a_choice_by_public_records_may_be_each_candidate() -> None:
     assert isinstance(scenario, TuneScenario)
     work = planned(scenario)
     assert work.work == "tuning"
-    assert work.first is None
     assert len(work.ledgers) >= 1
+    assert work.first is not None
+    assert "--set server.rounds=1" in work.settings(1)
 
 
 def test_attacks_and_studies_are_refused() -> None:
     from fedprivacy.scenario.loading import load
 
-    for name in ("private-erm", "white-box"):
-        with pytest.raises(InputError, match="not known in advance"):
+    for name, reason in (
+        ("private-erm", "has no records of clients, so private estimates of it cannot reveal any"),
+        ("education-and-income", "private estimates"),
+        ("white-box", "attacks"),
+    ):
+        with pytest.raises(InputError, match=reason):
             planned(load(find(name), []))

@@ -13,7 +13,7 @@ from clients.fleet import Fleet
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.guarantees.statement import guarantees
-from fedprivacy.models.by_name import evaluate
+from fedprivacy.models.evaluation import evaluate
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.population.clients import population
 from fedprivacy.records.run_directory import RunDirectory

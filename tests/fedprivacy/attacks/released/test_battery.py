@@ -12,7 +12,8 @@ from fedprivacy.attacks.released.network import Fitting
 from fedprivacy.attacks.released.references import Models, Recipe, draw_coins, train, train_references
 from fedprivacy.attacks.targets import FOLDS, Targets, draw_folds
 from fedprivacy.errors import InputError
-from fedprivacy.models.by_name import build, evaluate
+from fedprivacy.models.by_name import build
+from fedprivacy.models.evaluation import evaluate
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.scenario.model import Mlp

@@ -1,0 +1,10 @@
+"""The tasks that a model can learn, by the form of a record's targets."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CLASSIFICATION: Final = "classification"  # one class of several
+REGRESSION: Final = "regression"  # one number or several
+MULTI_LABEL: Final = "multi-label"  # several labels, each yes or no
+TASKS = (CLASSIFICATION, REGRESSION, MULTI_LABEL)

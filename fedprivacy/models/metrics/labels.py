@@ -1,0 +1,117 @@
+"""Metrics of several labels of a record, each yes or no; F1 and AUROC are means over the labels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedprivacy.data.tasks import MULTI_LABEL
+from fedprivacy.models.metrics.classes import MOST_SCORES, mean_area
+from fedprivacy.models.metrics.metric import BlockMean, Metric
+from fedprivacy.models.prediction import Predictions
+
+
+class _LabelCounts(Metric):
+    """Counts, label by label: records that have it, records named so, and hits."""
+
+    tasks = frozenset({MULTI_LABEL})
+
+    def __init__(self) -> None:
+        self._records = 0
+        self._counted: NDArray[np.int64] | None = None
+
+    def update(self, outputs: Predictions, targets: NDArray[Any]) -> None:
+        """As `Metric` has it."""
+        true, named = targets > 0.5, outputs.named > 0.5
+        counted = np.stack([each.sum(axis=0) for each in (true, named, true & named)])
+        self._records += len(targets)
+        self._counted = counted if self._counted is None else self._counted + counted
+
+
+class LabelAccuracy(_LabelCounts):
+    """The share of all labels of all records that are named rightly."""
+
+    name, title = "label_accuracy", "accuracy of labels"
+    meaning = "the share of all yes-or-no labels that are named rightly"
+
+    def value(self) -> float:
+        """As `Metric` has it."""
+        assert self._counted is not None
+        true, named, hits = self._counted
+        wrong = int((true + named - 2 * hits).sum())
+        return 1 - wrong / (self._records * len(true))
+
+
+class LabelF1(_LabelCounts):
+    """The mean over labels of F1, the harmonic mean of precision and recall."""
+
+    name, title = "label_f1", "F1 of labels"
+    meaning = "the mean over labels of the harmonic mean of precision and recall"
+
+    def value(self) -> float | None:
+        """As `Metric` has it; None where no record has, or is named, one of the labels."""
+        assert self._counted is not None
+        true, named, hits = self._counted
+        if not (true + named).all():
+            return None
+        return math.fsum(2 * hits / (true + named)) / len(true)
+
+
+class LabelAuroc(Metric):
+    """The mean over the labels that some records have and some have not of the area under the ROC curve.
+
+    Its chunks are kept, in at most `MOST_SCORES` numbers.
+    """
+
+    name, title = "label_auroc", "AUROC of labels"
+    meaning = "the mean over labels of the area under the ROC curve; guessing gives 50 %"
+    tasks = frozenset({MULTI_LABEL})
+    needs_finite = True
+
+    def __init__(self) -> None:
+        self._targets: list[NDArray[np.bool_]] = []
+        self._scores: list[NDArray[np.float64]] = []
+        self._held = 0
+
+    def update(self, outputs: Predictions, targets: NDArray[Any]) -> None:
+        """As `Metric` has it."""
+        self._held += outputs.probabilities.size
+        if self._held > MOST_SCORES:
+            self._targets, self._scores = [], []
+            return
+        self._targets.append(targets > 0.5)
+        self._scores.append(outputs.probabilities)
+
+    def value(self) -> float | None:
+        """As `Metric` has it."""
+        if self._held > MOST_SCORES:
+            return None
+        true, scores = np.concatenate(self._targets), np.concatenate(self._scores)
+        mixed = np.flatnonzero(true.any(axis=0) & ~true.all(axis=0))
+        if not len(mixed):
+            return None
+        return mean_area([(scores[true[:, at], at], scores[~true[:, at], at]) for at in mixed])
+
+
+class LabelBrier(Metric):
+    """The mean squared distance between the probabilities of labels and the truth."""
+
+    name, title = "label_brier", "Brier score of labels"
+    meaning = "the squared distance of the labels' probabilities from the truth; 0 is best"
+    tasks = frozenset({MULTI_LABEL})
+    higher_is_better = False
+    needs_finite = True
+
+    def __init__(self) -> None:
+        self._mean = BlockMean()
+
+    def update(self, outputs: Predictions, targets: NDArray[Any]) -> None:
+        """As `Metric` has it."""
+        self._mean.update(((outputs.probabilities - targets) ** 2).mean(axis=1))
+
+    def value(self) -> float:
+        """As `Metric` has it."""
+        return self._mean.value()
