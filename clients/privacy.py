@@ -62,7 +62,8 @@ def privatise(
     # Floating-point addition rounds, so the computed sum can move by more than C for one client. Clipping a
     # little below C leaves room for that (proof: `bounds_of_a_sum`). Randomised messages need no room, since
     # adding them up is post-processing.
-    weights = plan.weights_of(clients)
+    # Of clients that all failed nobody is left, and nothing needs a weight: their sum is zero.
+    weights = plan.weights_of(clients) if len(clients) else None
     if weights is not None:
         return _weighted(updates, weights, plan, observe)
     if randomiser is None and plan.encoder is None:
