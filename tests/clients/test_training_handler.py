@@ -172,7 +172,10 @@ def test_a_failing_client_of_a_call_of_its_own_takes_nobody_along(make_scenario,
     asked = TrainRequest(0, 0, 0, np.arange(257), weights, fleet.plan, observe)
     assert [len(call) for call in client_chunks(fleet, asked.clients, observe)] == [256, 1]
     broken = with_broken(fleet, 256)
-    reply, others = answer(broken, None, asked)[0], replied(fleet, None, replace(asked, clients=np.arange(256)))
+    reply, others = (
+        answer(broken, None, asked)[0],
+        replied(fleet, None, replace(asked, clients=np.arange(256))),
+    )
     assert reply.clients.tolist() == list(range(256))
     assert reply.faults.by_kind == {"raised": 1}
     assert np.array_equal(reply.updates, others.updates)
