@@ -432,7 +432,7 @@ class Plan:
                 values["groups"] = Groups.from_json(values["groups"])
             _check_types(cls, values)
             return cls(**values)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"not a privacy plan: {type(error).__name__}: {str(error)[:500]}") from error
 
 
