@@ -84,19 +84,25 @@ def privatise(
     if randomiser is not None:
         most = max(1, _AT_ONCE // max(1, bounded.shape[1]))
 
-        def randomise(rows: torch.Tensor, ids: Ids) -> None:
+        randomisers = plan.randomisers(clients)
+
+        def randomise(start: int) -> None:
             # One stream for each client and round. The same noise on two messages of a client would let the
             # server subtract them and read the difference of the updates.
-            for here, mechanism in plan.randomisers(ids):
+            piece = slice(start, start + most)
+            rows, ids = bounded[piece], clients[piece]
+            for having, mechanism in randomisers:
+                if not (here := having[piece]).any():
+                    continue
                 streams_of_clients = streams.noises("local", ids[here].tolist(), round=round)
                 rows[here] = torch.from_numpy(mechanism.randomise_all(rows[here].numpy(), streams_of_clients))
 
-        pieces = bounded.split(most), np.split(clients, range(most, len(clients), most))
+        starts = range(0, len(clients), most)
         if threads == 1:
-            deque(map(randomise, *pieces), maxlen=0)
+            deque(map(randomise, starts), maxlen=0)
         else:
             with ThreadPoolExecutor(threads) as pool:
-                deque(pool.map(randomise, *pieces), maxlen=0)
+                deque(pool.map(randomise, starts), maxlen=0)
     if bits is not None:
         bounded = torch.column_stack([bounded, torch.from_numpy(bits)])
     added = bounded if observe == "each" else sum_of_rows(bounded)
