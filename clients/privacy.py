@@ -62,7 +62,8 @@ def privatise(
     # Floating-point addition rounds, so the computed sum can move by more than C for one client. Clipping a
     # little below C leaves room for that (proof: `bounds_of_a_sum`). Randomised messages need no room, since
     # adding them up is post-processing.
-    weights = plan.weights_of(clients)
+    # Of clients that all failed nobody is left, and nothing needs a weight: their sum is zero.
+    weights = plan.weights_of(clients) if len(clients) else None
     if weights is not None:
         return _weighted(updates, weights, plan, observe)
     if randomiser is None and plan.encoder is None:
@@ -83,19 +84,25 @@ def privatise(
     if randomiser is not None:
         most = max(1, _AT_ONCE // max(1, bounded.shape[1]))
 
-        def randomise(rows: torch.Tensor, ids: Ids) -> None:
+        randomisers = plan.randomisers(clients)
+
+        def randomise(start: int) -> None:
             # One stream for each client and round. The same noise on two messages of a client would let the
             # server subtract them and read the difference of the updates.
-            for here, mechanism in plan.randomisers(ids):
+            piece = slice(start, start + most)
+            rows, ids = bounded[piece], clients[piece]
+            for having, mechanism in randomisers:
+                if not (here := having[piece]).any():
+                    continue
                 streams_of_clients = streams.noises("local", ids[here].tolist(), round=round)
                 rows[here] = torch.from_numpy(mechanism.randomise_all(rows[here].numpy(), streams_of_clients))
 
-        pieces = bounded.split(most), np.split(clients, range(most, len(clients), most))
+        starts = range(0, len(clients), most)
         if threads == 1:
-            deque(map(randomise, *pieces), maxlen=0)
+            deque(map(randomise, starts), maxlen=0)
         else:
             with ThreadPoolExecutor(threads) as pool:
-                deque(pool.map(randomise, *pieces), maxlen=0)
+                deque(pool.map(randomise, starts), maxlen=0)
     if bits is not None:
         bounded = torch.column_stack([bounded, torch.from_numpy(bits)])
     added = bounded if observe == "each" else sum_of_rows(bounded)

@@ -179,14 +179,14 @@ class Plan:
 
     def randomisers(self, clients: Ids) -> list[tuple[NDArray[np.bool_], LocalMechanism]]:
         """The local mechanisms of some clients, each with the mask of the clients that have it."""
-        if self.randomiser is None or self.groups is None:
-            return [] if self.randomiser is None else [(np.ones(len(clients), np.bool_), self.randomiser)]
-        places, by_group = members(self.groups, self.population)[clients], []
-        for place, name in enumerate(self.groups.names):
-            mechanism = self.of_group(name).randomiser
-            assert mechanism is not None
-            by_group.append((places == place, mechanism))
-        return by_group
+        mechanism = self.randomiser
+        if mechanism is None or self.groups is None:
+            return [] if mechanism is None else [(np.ones(len(clients), np.bool_), mechanism)]
+        places = members(self.groups, self.population)[clients]
+        return [
+            (places == place, mechanism if noise is None else mechanism.with_noise(noise))
+            for place, noise in enumerate([*self.groups.set("noise_multiplier"), None])
+        ]
 
     def draw_cohort(self, stream: np.random.Generator, round: int) -> Ids:
         """Draws the ids of a round's cohort, sorted, at the rate of each group."""
@@ -432,7 +432,7 @@ class Plan:
                 values["groups"] = Groups.from_json(values["groups"])
             _check_types(cls, values)
             return cls(**values)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"not a privacy plan: {type(error).__name__}: {str(error)[:500]}") from error
 
 

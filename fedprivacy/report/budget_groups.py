@@ -10,8 +10,8 @@ from fedprivacy.report.blocks import Block, Details, Section, Table, Text, Value
 
 ALL = (
     "The guarantees above hold for each client, whatever its group: they are those of the group that is "
-    "protected least. Here is what each group has. A client of a small group is heard less: its update has a "
-    "smaller weight, joins fewer rounds, or has more noise."
+    "protected least. Here is what each group has. A client of a stricter group is heard less: its update "
+    "has a smaller weight, joins fewer rounds, or has more noise."
 )
 
 

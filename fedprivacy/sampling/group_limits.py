@@ -4,6 +4,9 @@ from __future__ import annotations
 
 OTHERS = "others"  # the group of clients in no group
 LEAST_RATE = 1e-9
+MOST_GROUPS = 20  # besides the others
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$"
+NAME_WORDS = "letters, digits, hyphens and underscores, at most 40, the first a letter or a digit"
 
 
 def least_weight(population: int) -> float:

@@ -7,6 +7,7 @@ the settings of the plan itself: a group is never less protected than they are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.errors import InputError
 from fedprivacy.randomness.streams import Streams
-from fedprivacy.sampling.group_limits import OTHERS
+from fedprivacy.sampling.group_limits import MOST_GROUPS, NAME, NAME_WORDS, OTHERS
 
 _PUBLIC = Streams(0)
 
@@ -78,6 +79,13 @@ class Groups:
         Raises:
             InputError: they overlap or are empty, or a setting is out of its limits.
         """
+        if not 1 <= len(self.groups) <= MOST_GROUPS:
+            raise InputError(f"groups: {len(self.groups)} of them, and a plan has 1 to {MOST_GROUPS}.")
+        for group in self.groups:
+            if not re.fullmatch(NAME, group.name):
+                raise InputError(f"groups: {group.name[:40]!r} is no name of a group. Use {NAME_WORDS}.")
+            if group.share is not None and not 0 < group.share < 1:
+                raise InputError(f"groups.{group.name}.share: must be above 0 and below 1. Change it.")
         for group, (setting, limit) in product(self.groups, limits.items()):
             if (value := getattr(group, setting)) is None:
                 continue
@@ -99,14 +107,13 @@ class Groups:
             raise InputError(
                 f"groups: a client is in one group at most, by its id from 0 to {population - 1}."
             )
-        dealt = sum(round((group.share or 0.0) * population) for group in self.groups)
-        if dealt + len(listed) >= population or 0 in self.sizes(population).values():
+        if min(self.sizes(population).values()) < 1:
             raise InputError("groups: each group needs a client, and so do the others. Change the shares.")
 
     def sizes(self, population: int) -> dict[str, int]:
-        """The number of clients of each group."""
-        counts = np.bincount(members(self, population), minlength=len(self.names))
-        return dict(zip(self.names, counts.tolist(), strict=True))
+        """The number of clients of each group, without a draw: a plan names any population."""
+        counts = [_size(group, population) for group in self.groups]
+        return dict(zip(self.names, [*counts, population - sum(counts)], strict=True))
 
     def values(self, setting: str, base: float, population: int) -> NDArray[np.float64]:
         """A setting of each client, shape (population,).
@@ -141,6 +148,10 @@ class Groups:
         return cls(tuple(map(_group, data)))
 
 
+def _size(group: Group, population: int) -> int:
+    return round((group.share or 0.0) * population) if group.clients is None else len(group.clients)
+
+
 def _group(data: Mapping[str, Any]) -> Group:
     values = dict(data)
     if not isinstance(values["name"], str):
@@ -173,7 +184,7 @@ def members(groups: Groups, population: int) -> NDArray[np.int64]:
     order = free[np.argsort(_PUBLIC.stream("budget-groups").random(len(free)), kind="stable")]
     for place, group in enumerate(groups.groups):
         if group.share is not None:
-            dealt, order = np.split(order, [round(group.share * population)])
+            dealt, order = np.split(order, [_size(group, population)])
             places[dealt] = place
     places.flags.writeable = False
     return places

@@ -10,6 +10,7 @@ from fedprivacy.mechanisms.central import CENTRAL_NAMES, all_options
 from fedprivacy.mechanisms.combinations import SHARED
 from fedprivacy.mechanisms.local import LOCAL
 from fedprivacy.mechanisms.options import AdaptiveOptions, BandedOptions, EncodingOptions, SharesOptions
+from fedprivacy.sampling.group_limits import MOST_GROUPS, NAME
 from fedprivacy.scenario.base import Section
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ else:
     SharedMechanismName = Literal[SHARED]
 
 Unit = Literal["client", "example"]
-GROUP_NAME = r"^[A-Za-z0-9][A-Za-z0-9-]{0,39}$"
 LEAST_NORM = (
     1e-9  # far above where float32 rounds coarsely, and a clipped gradient may be longer than the bound
 )
@@ -111,10 +111,10 @@ class _Budget(_Privacy):
         le=10**7,
         description="The noise's standard deviation divided by clipping_norm, such as 4.0.",
     )
-    groups: dict[Annotated[str, Field(pattern=GROUP_NAME)], BudgetGroup] | None = Field(
+    groups: dict[Annotated[str, Field(pattern=NAME)], BudgetGroup] | None = Field(
         None,
         min_length=1,
-        max_length=20,
+        max_length=MOST_GROUPS,
         description="Groups of clients with a stricter budget, each a table [privacy.groups.NAME]; clients "
         "in none have the budget of this section.",
         examples=[{"cautious": {"share": 0.2, "epsilon": 1.0}}],

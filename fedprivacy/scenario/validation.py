@@ -171,8 +171,13 @@ def validate(
     return (None if findings else part), values, findings
 
 
+# Keys that a variant has only so that a rule refuses them with its reason: no remedy offers it.
+_REFUSED = {("groups", "distributed")}
+
+
 def _of_other_kind(base: KeyPath, kind: Kind, key: str, variant: str, owners: list[str]) -> Finding:
-    others = " or ".join(f"{kind.tag} = {literal(name)}" for name in owners)
+    named = [name for name in owners if (key, name) not in _REFUSED]
+    others = " or ".join(f"{kind.tag} = {literal(name)}" for name in named)
     what = f"has no effect with {kind.tag} = {literal(variant)}"
     return Finding((*base, key), what, f"Remove it, or set {others}.")
 

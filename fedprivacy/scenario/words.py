@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from fedprivacy.errors import Finding, KeyPath
 from fedprivacy.io.toml_text import closest, literal, suggestion
+from fedprivacy.sampling.group_limits import NAME_WORDS
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.findings import wrong_type
 from fedprivacy.scenario.kinds import HEAD, KINDS, Kind
@@ -28,6 +29,7 @@ _WANTED = {
     "string_type": "text in quotes",
     "tuple_type": "a list",
     "dict_type": "a section",
+    "model_type": "a section",
 }
 # The name of a key's value, where the key itself does not give it.
 _NOUNS = {
@@ -38,6 +40,7 @@ _NOUNS = {
     "denoise": "way to take out noise",
     "aggregation": "rule of aggregation",
     "on": "data to evaluate on",
+    "through": "way to keep an epsilon",
 }
 _BOUNDS = (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most"))
 
@@ -66,7 +69,9 @@ def _explain(base: KeyPath, cls: type[Section], error: ErrorDetails) -> Finding:
     field, inner = cls.model_fields[str(error["loc"][0])], _section_within(cls, error)
     if inner is not None and sort == "extra_forbidden":
         return Finding(path, "unknown key", suggestion(str(path[-1]), list(inner.model_fields)))
-    if inner is not None:  # a key of a table with a name, such as [privacy.groups.NAME]
+    if inner is not None and path[-1] == "[key]" and sort == "string_pattern_mismatch":
+        return Finding(path[:-1], f"the name must be {NAME_WORDS}", "Choose another name.")
+    if inner is not None and path[-1] != "[key]":  # of a table with a name, such as [privacy.groups.NAME]
         field = inner.model_fields[str(error["loc"][2])]
     about = field.description or ""
     if sort == "missing":
@@ -76,16 +81,19 @@ def _explain(base: KeyPath, cls: type[Section], error: ErrorDetails) -> Finding:
     if path[-1] == "[key]":  # a section that no trust model may have otherwise
         return Finding(path[:-1], "unknown key", suggestion(str(given), names(field.annotation)))
     if sort == "literal_error":
-        key = str(error["loc"][0])
+        key = str(error["loc"][0 if inner is None else 2])
         return wrong_name(path, given, names(field.annotation), _NOUNS.get(key, key))
     if sort == "finite_number":
         return Finding(path, "a finite number is needed", about, literal(given))
     if sort == "string_pattern_mismatch":
         return Finding(path, "must be letters, digits and hyphens, at most 64", about, literal(given))
     if sort == "too_short":
-        return Finding(path, "the list is empty, at least one element is needed", about)
+        empty, part = ("section", "table") if isinstance(given, Mapping) else ("list", "element")
+        return Finding(path, f"the {empty} is empty, at least one {part} is needed", about)
     if sort == "too_long":
-        return Finding(path, f"the list is too long, {error['ctx']['max_length']} is the most", about)
+        most = error["ctx"]["max_length"]
+        many = f"{most} tables are" if isinstance(given, Mapping) else f"the list is too long, {most} is"
+        return Finding(path, f"{many} the most", about)
     single = len(error["loc"]) == (1 if inner is None else 3)
     bounds = _bounds(field if single else None, error.get("ctx", {}))
     return Finding(path, f"must be {bounds}" if bounds else error["msg"], about, literal(given))

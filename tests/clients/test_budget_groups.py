@@ -147,3 +147,14 @@ def test_a_node_answers_by_its_own_plan_alone(make_scenario) -> None:
         for changed in (with_group(fleet.plan, 0, **{key: values[1]}), replace(fleet.plan, groups=None)):
             with pytest.raises(Refusal, match="groups: requested"):
                 answer(fleet, None, replace(asked, plan=changed))
+
+
+def test_local_noise_in_pieces_makes_the_mechanisms_of_groups_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A piece of a large model is one client: a plan of each group for each would take longer than noise."""
+    whole, made = private(LOCAL, raw()), []
+    with_noise = Gaussian.with_noise
+    monkeypatch.setattr("clients.privacy._AT_ONCE", 2 * 50)
+    monkeypatch.setattr(Plan, "of_group", None)
+    monkeypatch.setattr(Gaussian, "with_noise", lambda *given: made.append(given) or with_noise(*given))
+    assert np.array_equal(private(LOCAL, raw()), whole)
+    assert [noise for _, noise in made] == [8.0, 6.0]

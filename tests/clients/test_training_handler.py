@@ -163,6 +163,28 @@ def test_one_broken_client_does_not_take_its_chunk_along(fleet: Fleet) -> None:
     assert "client 4" in reply.faults.first
 
 
+@pytest.mark.parametrize("observe", ["sum", "each"])
+def test_a_failing_client_of_a_call_of_its_own_takes_nobody_along(make_scenario, observe: str) -> None:
+    """Also where clients have weights, of which there are none in a call of clients that all failed."""
+    weighted = "privacy.groups.light={share=0.25, weight=0.5}"
+    fleet = Fleet.of(make_scenario("data.clients=257", "data.records=514", weighted))
+    weights = np.zeros(10, np.float32)
+    asked = TrainRequest(0, 0, 0, np.arange(257), weights, fleet.plan, observe)
+    assert [len(call) for call in client_chunks(fleet, asked.clients, observe)] == [256, 1]
+    broken = with_broken(fleet, 256)
+    reply, others = (
+        answer(broken, None, asked)[0],
+        replied(fleet, None, replace(asked, clients=np.arange(256))),
+    )
+    assert reply.clients.tolist() == list(range(256))
+    assert reply.faults.by_kind == {"raised": 1}
+    assert np.array_equal(reply.updates, others.updates)
+    alone = replied(broken, None, replace(asked, clients=np.array([256])))
+    assert (len(alone.clients), alone.faults.by_kind) == (0, {"raised": 1})
+    assert alone.updates.shape == ((10,) if observe == "sum" else (0, 10))
+    assert not alone.updates.any()
+
+
 @pytest.mark.parametrize("draw", ["client", "sum"])
 def test_under_local_trust_a_failing_client_answers_like_any_other(fleet: Fleet, draw: str) -> None:
     """Who fails may depend on its data, and a share of noise that is missing would be missed."""

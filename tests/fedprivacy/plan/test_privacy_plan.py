@@ -114,6 +114,7 @@ def test_json_round_trip(plan: Plan) -> None:
         {"mechanism": {"name": "gaussian", "clipping_norm": 1, "noise_multiplier": 1, "x": 1}},
         {"sampler": None},
         {"surprise": 1},
+        {"population": 10**400},
     ],
 )
 def test_damaged_plans_are_input_errors(change: dict) -> None:

@@ -64,11 +64,36 @@ def test_json_of_other_types_is_no_group(change: dict) -> None:
         ((replace(RARE, clients=(3, 40)),), "from 0 to 39"),
         ((replace(CAUTIOUS, share=0.01),), "each group needs a client"),
         ((replace(CAUTIOUS, share=0.95), RARE), "so do the others"),
+        ((replace(CAUTIOUS, share=-0.5), RARE), "above 0 and below 1"),
+        ((replace(CAUTIOUS, share=1e308),), "above 0 and below 1"),
+        ((replace(CAUTIOUS, share=float("nan")),), "above 0 and below 1"),
+        ((replace(RARE, clients=()),), "each group needs a client"),
+        ((replace(CAUTIOUS, name=""),), "is no name of a group"),
+        (
+            (replace(CAUTIOUS, name="[bold]x\x1b[31m"),),
+            r"groups: '\[bold\]x\\x1b\[31m' is no name of a group",
+        ),
+        ((replace(CAUTIOUS, name="cautious\n"),), "is no name of a group"),
+        ((), "groups: 0 of them"),
+        (tuple(Group(f"g{client}", clients=(client,)) for client in range(21)), "groups: 21 of them"),
     ],
 )
 def test_groups_out_of_limits_are_refused(groups: tuple[Group, ...], words: str) -> None:
     with pytest.raises(InputError, match=words):
         Groups(groups).check(40, LIMITS)
+
+
+@pytest.mark.parametrize("population", [40, 41, 999])
+def test_sizes_are_those_of_the_members(population: int) -> None:
+    counts = np.bincount(members(GROUPS, population), minlength=3).tolist()
+    assert list(GROUPS.sizes(population).values()) == counts
+
+
+def test_no_client_is_drawn_to_check_a_plan_of_any_population(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request of 300 bytes could stop a node otherwise, before it compares the plan with its own."""
+    monkeypatch.delattr("fedprivacy.sampling.groups.members")
+    GROUPS.check(10**9, LIMITS)
+    assert GROUPS.sizes(10**9) == {"cautious": 250_000_000, "rare": 2, OTHERS: 749_999_998}
 
 
 def test_groups_within_limits_are_accepted() -> None:

@@ -39,6 +39,12 @@ def scenario(group: str, trust: str = "central", budget: str = "epsilon = 4.0", 
     return Scenario.from_text(TEXT.format(trust=trust, budget=budget, group=group), overrides=changes)
 
 
+def tables(groups: str, trust: str = "central", budget: str = "epsilon = 4.0") -> Scenario:
+    """The scenario with a text in place of its table of a group."""
+    text = TEXT.format(trust=trust, budget=budget, group="").partition("[privacy.groups")[0]
+    return Scenario.from_text(text + groups)
+
+
 @pytest.mark.parametrize("trust", ["local", "central"])
 def test_a_scenario_with_groups_is_written_and_read_back(trust: str) -> None:
     first = scenario("share = 0.25\nepsilon = 1.0", trust)
@@ -102,3 +108,39 @@ def test_groups_that_cannot_be_are_refused_with_the_reason(changes: tuple[str, .
     with pytest.raises(ScenarioError) as refused:
         scenario(*changes)
     assert words in str(refused.value), str(refused.value)
+
+
+def test_names_of_groups_have_hyphens_and_underscores() -> None:
+    named = tables("[privacy.groups.very_cautious-1]\nshare = 0.25\nepsilon = 1.0")
+    assert list(named.privacy.groups) == ["very_cautious-1"]
+    assert Scenario.from_text(named.to_toml()) == named
+
+
+@pytest.mark.parametrize("name", ["a b", "", "_a", "x" * 41, "a\\n"])
+def test_other_names_are_refused_with_what_a_name_may_be(name: str) -> None:
+    with pytest.raises(ScenarioError, match="the name must be letters, digits, hyphens and underscores"):
+        tables(f'[privacy.groups."{name}"]\nshare = 0.25\nepsilon = 1.0')
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ("groups = {}", "groups: the section is empty, at least one table is needed"),
+        ("groups = {cautious = 3}", "cautious: 3 is a whole number, a section is needed"),
+        ('groups.cautious = {share = 0.25, epsilon = 1.0, through = "x"}',
+         'through = "x": unknown way to keep an epsilon. Known here: "weight", "rate"'),
+        ("\n".join(f"groups.g{i} = {{share = 0.03, epsilon = 1.0}}" for i in range(21)),
+         "groups: 20 tables are the most"),
+    ],
+)  # fmt: skip
+def test_tables_of_groups_are_called_what_they_are(groups: str, words: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        tables(groups)
+    assert words in str(refused.value), str(refused.value)
+
+
+def test_no_remedy_offers_a_trust_model_that_refuses_groups() -> None:
+    with pytest.raises(ScenarioError) as refused:
+        tables("[privacy.groups.a]\nshare = 0.25\nepsilon = 1.0", "none", "")
+    groups = next(line for line in str(refused.value).splitlines() if "privacy.groups" in line)
+    assert groups.endswith('Remove it, or set trust = "central" or trust = "local".')
