@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedprivacy.mechanisms.combinations import most_bands
 from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.sampling.group_limit import most_groups
 
 _EACH = 8  # up to so many bands each number is tried, beyond them steps of a quarter
 _MOST_WORK = 10**7  # rounds x bands: a second of search for each matrix
@@ -30,7 +30,7 @@ def numbers_of_bands(rate: float, rounds: int) -> tuple[int, ...]:
     >>> numbers_of_bands(0.125, 80), numbers_of_bands(0.05, 80)
     ((1, 2, 3, 4, 5, 6, 7, 8), (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 20))
     """
-    most, numbers, step = min(most_bands(rate), rounds), [1], 1
+    most, numbers, step = min(most_groups(rate), rounds), [1], 1
     while (step := max(step + 1, step * 5 // 4) if step >= _EACH else step + 1) < most:
         numbers.append(step)
     numbers += [most] * (most > 1)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fedprivacy.errors import InputError, ScenarioError
-from fedprivacy.mechanisms.combinations import most_bands
 from fedprivacy.plan.band_search import least_error, numbers_of_bands, squared_error
 from fedprivacy.plan.from_scenario import plan_of, stored_plan
 from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.sampling.group_limit import most_groups
 from fedprivacy.scenario import Scenario
 
 TEXT = Path("scenarios/correlated-noise.toml").read_text().split("[compare]")[0]
@@ -88,7 +88,7 @@ def test_numbers_of_bands_reach_from_poisson_to_a_round_for_each_group() -> None
         numbers = numbers_of_bands(rate, rounds)
         assert numbers[0] == 1
         assert list(numbers) == sorted(set(numbers))
-        assert numbers[-1] == min(most_bands(rate), rounds)
+        assert numbers[-1] == min(most_groups(rate), rounds)
     assert max(numbers_of_bands(1e-6, 10**5)) <= 100  # a search of a second each
 
 
@@ -97,6 +97,7 @@ def test_numbers_of_bands_reach_from_poisson_to_a_round_for_each_group() -> None
     [
         ((), "as many groups as there are bands of noise, and there are none. Set bands = 4"),
         (("privacy.bands=9",), "At most 8, which is 1/rate"),
+        (("sampling.rate=0.16666666667", "privacy.bands=6"), "At most 5, which is 1/rate rounded down"),
         (("privacy.bands=4", "privacy.adjacency=add-remove"), 'sampling "cyclic-poisson"'),
         (("privacy.bands=auto", "privacy.noise_multiplier=2"), "Set privacy.epsilon in place"),
         (("sampling={name='separated', cohort=9, separation=6}", "privacy.bands=auto"), "Set bands = 6"),
