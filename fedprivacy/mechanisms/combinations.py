@@ -333,6 +333,12 @@ GROUPS_HAVE_ENOUGH_CLIENTS = Rule[Terms](
     lambda t: f"rounds of {t.rate:g} of all clients do not fit into one of {t.bands} groups",
     lambda t: f"At most {most_groups(t.rate or 1.0)}, which is 1/rate rounded down.",
 )
+NO_GROUP_IS_EMPTY = Rule[Terms](
+    "bands",
+    lambda t: t.sampling == CYCLIC and exceeds(t.bands, t.population),
+    lambda t: f"there are {t.population} clients, so some of {t.bands} groups would be empty",
+    lambda t: f"At most {t.population}.",
+)
 BANDS_NEED_SEPARATION = Rule[Terms](
     "bands",
     lambda t: t.bands is not None and t.sampling not in (None, *APART),
