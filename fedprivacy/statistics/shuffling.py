@@ -26,7 +26,7 @@ def message_epsilon(epsilon: float, clients: int, delta: float) -> float:
 
     Args:
         epsilon: Against whoever sees the shuffled answers.
-        clients: How many answer; all do, or nothing is released.
+        clients: How many answer; a query that not all answered is not released.
         delta: Of the guarantee, above 0.
 
     Raises:
@@ -42,7 +42,8 @@ def message_epsilon(epsilon: float, clients: int, delta: float) -> float:
     if local < _WORTH_IT * epsilon:
         raise InputError(
             f'privacy.trust = "shuffled": {clients:,} clients are too few, a shuffler hides nobody among '
-            f'them at epsilon = {epsilon:g} and delta = {delta:g}. Take more clients, or trust = "local".'
+            f"them at epsilon = {epsilon:g} and delta = {delta:g}. Take more clients, "
+            'a larger delta, a smaller epsilon, or trust = "local".'
         )
     return local * (1 - _SPARE)
 
