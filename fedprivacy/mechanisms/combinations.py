@@ -322,7 +322,7 @@ GROUPS_HAVE_BANDS = Rule[Terms](
 BANDS_WITHIN_GROUPS = Rule[Terms](
     "bands",
     lambda t: exceeds(t.bands, t.sampling_groups),
-    lambda t: f"larger than {t.stated('sampling_groups')}: two answers of a client would share noise",
+    lambda t: f"larger than groups = {t.sampling_groups}: two answers of a client would share noise",
     lambda t: f"At most {t.sampling_groups}.",
 )
 GROUPS_HAVE_ENOUGH_CLIENTS = Rule[Terms](
