@@ -40,10 +40,15 @@ from fedprivacy.account.policy import Policy
 from fedprivacy.account.populations import PopulationIds, check_same
 from fedprivacy.accounting.epsilon import epsilon
 from fedprivacy.accounting.events import from_json
+from fedprivacy.accounting.shuffled_event import ShuffledDpEvent
 from fedprivacy.errors import InputError, UnsupportedEvent
 from fedprivacy.io.validation import Fields, check
 
 SCHEMA = 1
+_UNSHUFFLED = (
+    "; beside other plans, answers behind a shuffler are charged at the epsilon of each message, as if "
+    "nothing were shuffled"
+)
 _DEARER = "by the accounting of this version its entries cost more than the policy admits"
 _MOST_UNIONS = 64  # of plans that are known up to a few possibilities each
 
@@ -188,7 +193,13 @@ class Account:
 
     def refusal(self, parts: Sequence[Mapping[str, Any]]) -> str | None:
         """Explains why plans that enter together would exceed the policy; None where they fit."""
-        return next((reason for name in self.policy.filters if (reason := self._exceeds(name, parts))), None)
+        reasons = ((name, self._exceeds(name, parts)) for name in self.policy.filters)
+        name, reason = next(((name, reason) for name, reason in reasons if reason), (None, None))
+        if name is None or reason is None:
+            return None
+        claims = [part["claims"][name] for part in parts]
+        shuffled = any(isinstance(event, ShuffledDpEvent) for claim in claims for event in events_of(claim))
+        return f"{reason}{_UNSHUFFLED if shuffled else ''}"
 
     def _exceeds(self, observer: str, parts: Sequence[Mapping[str, Any]]) -> str | None:
         filter_ = self.policy.filters[observer]

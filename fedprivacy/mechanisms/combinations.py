@@ -7,7 +7,6 @@ is imported, because each start of the command reads the rules of scenarios.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,7 @@ from fedprivacy.io.rule_table import Entry, First, Rule, broken_rules, exceeds, 
 from fedprivacy.io.toml_text import literal
 from fedprivacy.mechanisms.central import SERVER_ONLY
 from fedprivacy.mechanisms.registry import family
+from fedprivacy.sampling.group_limit import most_groups
 
 # Mechanisms of pure epsilon-DP on single messages; a new local mechanism is one until a test says otherwise.
 PURE = family("local update")
@@ -143,15 +143,6 @@ def refuse_broken(terms: Terms, table: Iterable[Entry[Terms]]) -> None:
     """
     if broken := problems(terms, table):
         raise InputError("\n".join(map(str, broken)))
-
-
-def most_bands(rate: float) -> int:
-    """Returns the most bands of cyclic Poisson sampling: with more, a round would not fit into its group.
-
-    >>> most_bands(0.125), most_bands(1 / 49)
-    (8, 49)
-    """
-    return max(1, math.floor(1 / rate + 1e-9))
 
 
 def publishes_one(delta: float | None, units: int | None) -> bool:
@@ -331,16 +322,22 @@ GROUPS_HAVE_BANDS = Rule[Terms](
 BANDS_WITHIN_GROUPS = Rule[Terms](
     "bands",
     lambda t: exceeds(t.bands, t.sampling_groups),
-    lambda t: f"larger than {t.stated('sampling_groups')}: two answers of a client would share noise",
+    lambda t: f"larger than groups = {t.sampling_groups}: two answers of a client would share noise",
     lambda t: f"At most {t.sampling_groups}.",
 )
 GROUPS_HAVE_ENOUGH_CLIENTS = Rule[Terms](
     "bands",
     lambda t: (
-        t.sampling == CYCLIC and t.bands is not None and t.rate is not None and t.bands > most_bands(t.rate)
+        t.sampling == CYCLIC and t.bands is not None and t.rate is not None and t.bands > most_groups(t.rate)
     ),
     lambda t: f"rounds of {t.rate:g} of all clients do not fit into one of {t.bands} groups",
-    lambda t: f"At most {most_bands(t.rate or 1.0)}, which is 1/rate.",
+    lambda t: f"At most {most_groups(t.rate or 1.0)}, which is 1/rate rounded down.",
+)
+NO_GROUP_IS_EMPTY = Rule[Terms](
+    "bands",
+    lambda t: t.sampling == CYCLIC and exceeds(t.bands, t.population),
+    lambda t: f"there are {t.population} clients, so some of {t.bands} groups would be empty",
+    lambda t: f"At most {t.population}.",
 )
 BANDS_NEED_SEPARATION = Rule[Terms](
     "bands",

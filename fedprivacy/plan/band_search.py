@@ -11,28 +11,34 @@ Source: Choquette-Choo et al. 2023, "(Amplified) banded matrix factorization"; j
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
 
-from fedprivacy.mechanisms.combinations import most_bands
 from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.sampling.cohorts import CyclicPoissonSampling
+from fedprivacy.sampling.group_limit import most_groups
 
-_EACH = 8  # up to so many bands each number is tried, beyond them steps of a quarter
 _MOST_WORK = 10**7  # rounds x bands: a second of search for each matrix
 
 
-def numbers_of_bands(rate: float, rounds: int) -> tuple[int, ...]:
-    """The numbers of bands to choose from: 1 to 8 one by one, then in steps of a quarter, and the largest.
+def numbers_of_bands(rate: float, rounds: int, clients: int | None = None) -> tuple[int, ...]:
+    """The numbers of bands to choose from: 1, its doublings, and the largest.
+
+    Few, since each takes a calibration. The error has several dips, as rounds / bands is rounded up, so that
+    no bisection would end at the least.
 
     Args:
         rate: The share of all clients in a round, of which as many as fit into one are the groups.
         rounds: Of the run; more bands than these are no more.
+        clients: Their number, where it is known; with more groups some would be empty.
 
-    >>> numbers_of_bands(0.125, 80), numbers_of_bands(0.05, 80)
-    ((1, 2, 3, 4, 5, 6, 7, 8), (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 20))
+    >>> numbers_of_bands(0.125, 80), numbers_of_bands(0.05, 80), numbers_of_bands(0.05, 80, 5)
+    ((1, 2, 4, 8), (1, 2, 4, 8, 16, 20), (1, 2, 4, 5))
     """
-    most, numbers, step = min(most_bands(rate), rounds), [1], 1
-    while (step := max(step + 1, step * 5 // 4) if step >= _EACH else step + 1) < most:
-        numbers.append(step)
+    most, numbers = min(most_groups(rate), rounds, clients or rounds), [1]
+    while 2 * numbers[-1] < most:
+        numbers.append(2 * numbers[-1])
     numbers += [most] * (most > 1)
     return tuple(bands for bands in numbers if bands == 1 or bands * rounds <= _MOST_WORK)
 
@@ -49,6 +55,26 @@ def squared_error(plan: Plan) -> float:
     return plan.rounds * plan.banded.error(1)
 
 
-def least_error(plans: Sequence[Plan]) -> Plan:
-    """The plan of the least error; of equal ones the first."""
-    return min(plans, key=squared_error)
+@lru_cache(maxsize=16)
+def plans_by_bands(plan: Plan, epsilon: float, numbers: tuple[int, ...]) -> dict[int, Plan]:
+    """The plans of these numbers of bands at an epsilon, by number; each takes a calibration of seconds.
+
+    Args:
+        plan: Of cyclic Poisson sampling and correlated noise, of any number of bands.
+        epsilon: Of the whole run.
+        numbers: Of bands.
+    """
+    banded, sampler = plan.banded, plan.sampler
+    assert banded is not None
+    assert isinstance(sampler, CyclicPoissonSampling)
+    return {
+        bands: replace(
+            plan, sampler=replace(sampler, groups=bands), mechanism=replace(banded, bands=bands)
+        ).calibrate(epsilon)
+        for bands in numbers
+    }
+
+
+def least_error(plans: Mapping[int, Plan]) -> Plan:
+    """The plan of the least error, of plans by their number of bands; of equal ones the first."""
+    return min(plans.values(), key=squared_error)

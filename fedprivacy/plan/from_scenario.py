@@ -27,7 +27,7 @@ from fedprivacy.mechanisms.noise_shares import NoiseShares, likely_survivors
 from fedprivacy.mechanisms.pure import PureMechanism
 from fedprivacy.mechanisms.registry import GAUSSIAN_VARIANTS, family, mechanism_class, name_in_scenarios
 from fedprivacy.models.frozen_part import FrozenPart
-from fedprivacy.plan.band_search import least_error, numbers_of_bands
+from fedprivacy.plan.band_search import least_error, numbers_of_bands, plans_by_bands
 from fedprivacy.plan.group_budgets import with_groups, with_stored_groups
 from fedprivacy.plan.mechanism_search import Candidate, best, calibrated, described
 from fedprivacy.plan.privacy_plan import Plan
@@ -89,11 +89,11 @@ def plan_of(scenario: Scenario, model: ModelSpec | None = None, people: Populati
     if people is not None:
         least = partial(int, people.partition.sizes.min())
         facts = replace(facts, population=people.partition.clients, least_records=least)
-    if (numbers := _bands_to_choose_from(scenario)) is not None:
+    if (numbers := _bands_to_choose_from(scenario, facts.population)) is not None:
         epsilon = privacy.epsilon
         assert epsilon is not None
-        plans = (_without_noise(_with_bands(scenario, bands), facts) for bands in numbers)
-        return least_error([plan.calibrate(epsilon) for plan in plans])
+        plan = _without_noise(_with_bands(scenario, numbers[0]), facts)
+        return least_error(plans_by_bands(plan, epsilon, numbers))
     plan = _without_noise(scenario, facts)
     if plan.unit == "example":
         check_sizes(plan, (people or _people(scenario)).partition.sizes)
@@ -120,15 +120,15 @@ def stored_plan(scenario: Scenario, stored: Plan, clients: int | None = None) ->
     Raises:
         InputError: its noise is not that of the scenario's epsilon.
     """
-    if (numbers := _bands_to_choose_from(scenario)) is not None:
-        if stored.banded is None or stored.banded.bands not in numbers:
-            raise InputError("plan.mechanism.bands: not one that the scenario chooses from")
-        scenario = _with_bands(scenario, stored.banded.bands)
-    privacy, mechanism = scenario.privacy, stored.mechanism
     settled = clients
     if clients is None and not isinstance(scenario.data, FileData):
         settled = scenario.population
     population = stored.population if settled is None else settled
+    if (numbers := _bands_to_choose_from(scenario, population)) is not None:
+        if stored.banded is None or stored.banded.bands not in numbers:
+            raise InputError("plan.mechanism.bands: not one that the scenario chooses from")
+        scenario = _with_bands(scenario, stored.banded.bands)
+    privacy, mechanism = scenario.privacy, stored.mechanism
     dimension = partial(_stored_dimension, mechanism)
     facts = Facts(population, dimension, lambda: stored.least_records or 1, _stored_part(scenario, stored))
     plan = _without_noise(scenario, facts)
@@ -157,13 +157,13 @@ def stored_plan(scenario: Scenario, stored: Plan, clients: int | None = None) ->
     return with_stored_groups(_with_room(plan, privacy), privacy.groups, stored.groups)
 
 
-def _bands_to_choose_from(scenario: Scenario) -> tuple[int, ...] | None:
+def _bands_to_choose_from(scenario: Scenario, clients: int) -> tuple[int, ...] | None:
     """The numbers of bands of a scenario that leaves theirs open, else None."""
     privacy, sampling = scenario.privacy, scenario.sampling
     if not isinstance(privacy, CentralPrivacy) or privacy.bands != "auto":
         return None
     assert sampling.name == "cyclic-poisson"
-    return numbers_of_bands(sampling.rate, scenario.server.rounds)
+    return numbers_of_bands(sampling.rate, scenario.server.rounds, clients)
 
 
 def _with_bands(scenario: Scenario, bands: int) -> Scenario:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fedprivacy.errors import InputError
 from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.group_limit import most_groups
 
 Ids = NDArray[np.int64]
 
@@ -180,8 +181,7 @@ class CyclicPoissonSampling:
     name: ClassVar[str] = "cyclic-poisson"
 
     def __post_init__(self) -> None:
-        # A hair more, for what rounding adds to a product such as 1/49 x 49.
-        if self.groups < 1 or not 0 < self.rate * self.groups <= 1 + 1e-12:
+        if not 0 < self.rate <= 1 or not 1 <= self.groups <= most_groups(self.rate):
             raise InputError(
                 f"cyclic Poisson sampling of {self.groups} groups at rate {self.rate:g}: groups must be at "
                 "least 1, and rate x groups above 0 and at most 1."

@@ -40,7 +40,8 @@ class StatisticsAssumption(Assumption):
         "the shuffler): it shows the messages to each query in random order, without their senders"
     )
     ALL_ANSWER = (
-        "all clients answer each query, each once and by one and the same mechanism, or nothing is released"
+        "the answers to a query are released only if all clients answered it, each once and by one and the "
+        "same mechanism"
     )
     ALL_SECRET = "the observer knows no client's own randomness"
     OTHERS_SECRET = "the observer knows no other client's own randomness"

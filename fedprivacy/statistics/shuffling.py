@@ -7,6 +7,7 @@ former.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from dp_accounting import dp_event as dp
@@ -25,7 +26,7 @@ def message_epsilon(epsilon: float, clients: int, delta: float) -> float:
 
     Args:
         epsilon: Against whoever sees the shuffled answers.
-        clients: How many answer; all do, or nothing is released.
+        clients: How many answer; a query that not all answered is not released.
         delta: Of the guarantee, above 0.
 
     Raises:
@@ -41,9 +42,38 @@ def message_epsilon(epsilon: float, clients: int, delta: float) -> float:
     if local < _WORTH_IT * epsilon:
         raise InputError(
             f'privacy.trust = "shuffled": {clients:,} clients are too few, a shuffler hides nobody among '
-            f'them at epsilon = {epsilon:g} and delta = {delta:g}. Take more clients, or trust = "local".'
+            f"them at epsilon = {epsilon:g} and delta = {delta:g}. Take more clients, "
+            'a larger delta, a smaller epsilon, or trust = "local".'
         )
     return local * (1 - _SPARE)
+
+
+def clients_for_less_noise(epsilon: float, clients: int, delta: float, share: float, times: float) -> float:
+    """About how many clients make the noise of shares smaller, each client at its own message epsilon.
+
+    The standard deviation of randomised response at epsilon e with n clients is 1/(2 sqrt(n) sinh(e/2)); a
+    message may have a larger epsilon where more clients hide it. So it falls faster than under local trust
+    and more slowly than under central trust.
+
+    Args:
+        epsilon: Against whoever sees the shuffled answers.
+        clients: How many answer now.
+        delta: Of the guarantee, above 0.
+        share: The query's share of the budget, in (0, 1].
+        times: By how much the standard deviation is to fall, at least 1.
+
+    Raises:
+        InputError: a number is out of range, or there are too few clients to hide among.
+    """
+
+    def noise(number: float) -> float:
+        part = share * message_epsilon(epsilon, math.ceil(number), delta)
+        return 1 / (math.sqrt(number) * math.sinh(part / 2))
+
+    goal, number = noise(clients) / times, clients * times
+    for _ in range(4):  # to two digits: about n^-0.85 near the solution
+        number *= (noise(number) / goal) ** 1.2
+    return number
 
 
 def shuffled_event(messages: Sequence[dp.DpEvent], clients: int) -> dp.DpEvent:

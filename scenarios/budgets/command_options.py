@@ -72,6 +72,9 @@ class GaussianOptions(Options):
     bands: Annotated[int | None, Help("Noise correlated over this many rounds, or groups with a rate.")] = (
         None
     )
+    compare_bands: Annotated[bool, Help("Search the number of bands of least error, which takes longer.")] = (
+        False
+    )
     adjacency: Adjacency = "replace-one"
 
 

@@ -12,13 +12,14 @@ from fedprivacy.mechanisms.combinations import (
     COHORT_WITHIN_POPULATION,
     CYCLIC,
     GROUPS_HAVE_ENOUGH_CLIENTS,
+    NO_GROUP_IS_EMPTY,
     RULES,
     Terms,
     problems,
     publishes_one,
 )
 from fedprivacy.mechanisms.gaussian import Gaussian
-from fedprivacy.plan.band_search import least_error, numbers_of_bands, squared_error
+from fedprivacy.plan.band_search import least_error, numbers_of_bands, plans_by_bands, squared_error
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.cohorts import (
     AllSampling,
@@ -43,7 +44,7 @@ from scenarios.budgets.question import (
 
 BANDS = Range(1, 10**4)
 RATE = Range(0, 1, above=True)
-PLAN_RULES = (COHORT_WITHIN_POPULATION, GROUPS_HAVE_ENOUGH_CLIENTS, *RULES)
+PLAN_RULES = (COHORT_WITHIN_POPULATION, GROUPS_HAVE_ENOUGH_CLIENTS, NO_GROUP_IS_EMPTY, *RULES)
 OPTIONS_OF_TERMS = {
     **{term: flag(term) for term in ("adjacency", "population", "rounds", "cohort", "separation", "bands")},
     "sampling": "",  # it follows from the others
@@ -71,6 +72,10 @@ class GaussianQuestion(GaussianOptions, Question):
             (
                 cohort is not None and self.population is None,
                 "--cohort: a cohort of fixed size needs --population too.",
+            ),
+            (
+                self.compare_bands and None in (self.epsilon, self.sampling_rate, self.bands),
+                "--compare-bands: needs --epsilon, --sampling-rate and --bands.",
             ),
             (
                 publishes_one(self.delta, population),
@@ -105,7 +110,14 @@ class GaussianQuestion(GaussianOptions, Question):
             mechanism=self._mechanism(),
             delta=self.delta,
         )
-        return _document(plan if self.epsilon is None else plan.calibrate(self.epsilon), self.epsilon)
+        calibrated = plan if self.epsilon is None else plan.calibrate(self.epsilon)
+        document = _document(calibrated, self.epsilon)
+        if self.compare_bands:
+            assert self.epsilon is not None
+            errors, sentence = self._by_bands(plan, self.epsilon)
+            document["squared_errors"] = {str(bands): error for bands, error in errors.items()}
+            document["words"] += f" {sentence}"
+        return document
 
     def _in(self, allowed: Range, option: str) -> int | None:
         """Returns the value of an option; None where it is not given, or out of its range."""
@@ -148,6 +160,20 @@ class GaussianQuestion(GaussianOptions, Question):
             else BandedGaussian(1.0, noise, self.bands, self.rounds)
         )
 
+    def _by_bands(self, plan: Plan, epsilon: float) -> tuple[dict[int, float], str]:
+        """Returns the squared errors of numbers of bands at the same epsilon, and the least in words."""
+        assert isinstance(plan.sampler, CyclicPoissonSampling)
+        numbers = numbers_of_bands(plan.sampler.rate, plan.rounds, self.population)
+        plans = plans_by_bands(plan, epsilon, numbers)
+        errors = {bands: squared_error(each) for bands, each in plans.items()}
+        least = least_error(plans).terms.bands or 1
+        poisson = "Poisson sampling itself" if least == 1 else f"where Poisson sampling has {errors[1]:.4g}"
+        return errors, (
+            f"At this epsilon the least noise of {plural(len(errors), 'number')} of bands is that of "
+            f"{least}: its squared error over all rounds is {errors[least]:.4g} C^2 per coordinate, "
+            f"{poisson}."
+        )
+
 
 def _document(plan: Plan, epsilon: float | None) -> dict[str, Any]:
     spent, once = plan.spent(), replace(plan, rounds=1).spent()
@@ -169,12 +195,8 @@ def _document(plan: Plan, epsilon: float | None) -> dict[str, Any]:
         )
     else:
         words += " It holds against those who see the noisy sums, not against whoever adds the noise."
-    errors: dict[int, float] = {}
     if plan.banded is not None:
         words += _in_models(plan.banded)
-        if isinstance(plan.sampler, CyclicPoissonSampling) and epsilon is not None:
-            errors, sentence = _by_bands(plan, plan.sampler.rate, epsilon)
-            words += f" {sentence}"
     other: dict[str, float | None] = {"mu": None, "rho": None, "lectures_noise_multiplier": None}
     if plan.rounds == 1 and plan.sampler.name == "all":
         other, sentence = _one_release(plan, spent.epsilon if epsilon is None else epsilon)
@@ -190,7 +212,6 @@ def _document(plan: Plan, epsilon: float | None) -> dict[str, Any]:
         "accountant": spent.accountant,
         "epsilon_of_one_round": once.epsilon,
         **({} if plan.banded is None else {"bands": plan.banded.bands}),
-        **({"squared_errors": {str(bands): error for bands, error in errors.items()}} if errors else {}),
         **other,
         "words": words,
     }
@@ -207,28 +228,6 @@ def _in_models(mechanism: BandedGaussian) -> str:
         f"{words}, and in the sum of all rounds so far, a model under plain averaging, its standard "
         f"deviation is {ours:.4g} x C (root mean square over rounds), where independent noise "
         f"leaves {alone:.4g} x C."
-    )
-
-
-def _by_bands(plan: Plan, rate: float, epsilon: float) -> tuple[dict[int, float], str]:
-    """Returns the squared error of each number of bands at the same epsilon, and the least in words."""
-    banded = plan.banded
-    assert banded is not None
-    plans = [
-        replace(
-            plan,
-            sampler=CyclicPoissonSampling(rate, bands),
-            mechanism=replace(banded, bands=bands),
-        ).calibrate(epsilon)
-        for bands in numbers_of_bands(rate, plan.rounds)
-    ]
-    errors = {each.terms.bands or 1: squared_error(each) for each in plans}
-    best = least_error(plans)
-    least = best.terms.bands or 1
-    poisson = "Poisson sampling itself" if least == 1 else f"where Poisson sampling has {errors[1]:.4g}"
-    return errors, (
-        f"At this epsilon the least noise of {plural(len(errors), 'number')} of bands is that of {least}: "
-        f"its squared error over all rounds is {errors[least]:.4g} C^2 per coordinate, {poisson}."
     )
 
 

@@ -75,7 +75,7 @@ def _parameters(options: type[Options]) -> Iterator[inspect.Parameter]:
     for field in dataclasses.fields(options):
         kind, info = hints[field.name].__origin__, hints[field.name].__metadata__[0]
         assert isinstance(info, Help)
-        flag = [f"--{field.name}"] if kind is bool else []  # without its negation
+        flag = [f"--{field.name.replace('_', '-')}"] if kind is bool else []  # without its negation
         option = typer.Option(*flag, help=info.text, show_default=info.default or True)
         default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
         yield inspect.Parameter(

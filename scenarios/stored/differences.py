@@ -175,7 +175,7 @@ def _by_observer(part: Mapping[str, Any]) -> dict[str, Guarantee]:
 def _guarantees(first: Mapping[str, Guarantee], second: Mapping[str, Guarantee]) -> dict[str, Any]:
     """Returns the guarantees against each observer, which is stronger, and the assumptions of one alone."""
     compared: dict[str, Any] = {}
-    for name in OBSERVERS:
+    for name in dict.fromkeys((*OBSERVERS, *first, *second)):  # an analyst behind a shuffler too
         pair = (first.get(name), second.get(name))
         if pair == (None, None):
             continue

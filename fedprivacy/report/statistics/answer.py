@@ -179,9 +179,9 @@ def published(query: Query) -> tuple[str, str, str]:
 def too_few(document: StatisticsDocument, query: Query) -> str:
     """How many people would do, where the interval of a query's share tells nothing; else empty.
 
-    The width of the noise falls by the square root of the number of clients under local trust, and by the
-    number itself where the server adds the noise to a total, or a shuffler lets more clients answer with less
-    noise each. It is public, as the interval is.
+    The width of the noise falls by the square root of the number of clients under local trust, by the number
+    itself where the server adds the noise to a total, and in between behind a shuffler. It is public, as the
+    interval is.
     """
     widths = [high - low for low, high in (row.interval for row in query.rows if row.interval)]
     if query.kind not in SHARES or not widths or sample_size.tells(0.0, max(widths)):
@@ -189,9 +189,22 @@ def too_few(document: StatisticsDocument, query: Query) -> str:
     ratio = max(widths) / sample_size.GOAL
     times = ratio if document.trust == "central" else ratio**2
     people = document.privacy.population
+    if document.trust == "shuffled" and people is not None:
+        times = _behind_shuffler(document, query, people, ratio) / people
     if people is None:  # where a client may be there or not, their number is private
         return f"about {_rounded_up(times)} times as many would do"
     return f"{people:,} took part, about {_rounded_up(times * people)} would do"
+
+
+def _behind_shuffler(document: StatisticsDocument, query: Query, people: int, ratio: float) -> float:
+    """The number of people whose noise is `ratio` times smaller, when more of them hide each message."""
+    from fedprivacy.statistics.shuffling import clients_for_less_noise  # the accountant is slow to import
+
+    queries = document.scenario.get("queries") or {}
+    weights = {name: float(each.get("weight") or 1.0) for name, each in queries.items()}
+    share = weights.get(query.name, 1.0) / (math.fsum(weights.values()) or 1.0)
+    epsilon, delta = (float(document.setting("privacy", key)) for key in ("epsilon", "delta"))
+    return clients_for_less_noise(epsilon, people, delta, share, ratio)
 
 
 def _rounded_up(number: float) -> str:

@@ -13,6 +13,7 @@ from fedprivacy.mechanisms.combinations import (
     GROUPS_ARE_OF_CENTRAL_CLIENTS,
     GROUPS_HAVE_BANDS,
     GROUPS_HAVE_ENOUGH_CLIENTS,
+    NO_GROUP_IS_EMPTY,
     SEPARATED_CLIENTS_ARE_KNOWN,
 )
 from fedprivacy.scenario.derived_values import Values
@@ -24,6 +25,7 @@ CORRELATED_RULES: tuple[Entry[Values], ...] = (
         of_plan(BANDS_NEED_SEPARATION),
         of_plan(BANDS_WITHIN_SEPARATION),
         of_plan(GROUPS_HAVE_ENOUGH_CLIENTS),
+        of_plan(NO_GROUP_IS_EMPTY),
         Rule(
             "privacy.bands",
             lambda v: v["privacy.bands"] == "auto" and v["sampling.name"] not in (None, CYCLIC),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fedprivacy.data.images import SMALLEST, Image, scattered, square_image
 from fedprivacy.io.rule_table import Entry, First, Rule, exceeds
 from fedprivacy.io.toml_text import literal
-from fedprivacy.mechanisms.combinations import most_bands
+from fedprivacy.sampling.group_limit import most_groups
 from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.model import cnn_size, dense_parameters
 from fedprivacy.scenario.rules.data import RECORDS_FIT_MEMORY
@@ -132,7 +132,7 @@ def _too_many_parameters(key: str, names: tuple[str, ...]) -> Rule[Values]:
 def _past_rounds(v: Values) -> int:
     """The rounds whose noise the server keeps; for "auto" the most that may be chosen."""
     bands, rounds = v["privacy.bands"] or 1, v["server.rounds"] or 1
-    return min(most_bands(v["sampling.rate"] or 1.0) if bands == "auto" else bands, rounds) - 1
+    return min(most_groups(v["sampling.rate"] or 1.0) if bands == "auto" else bands, rounds) - 1
 
 
 def _noise_of_past_rounds(v: Values) -> int:

@@ -34,7 +34,17 @@ def _unknown_column(key: str) -> Rule[QueryValues]:
     )
 
 
+def _is_shuffled(v: QueryValues) -> bool:
+    return v.around["privacy.trust"] == "shuffled" or "shuffled" in (v.around["compare.trusts"] or ())
+
+
 QUERY_RULES: tuple[Entry[QueryValues], ...] = (
+    Rule(
+        "local",
+        lambda v: v["local"] == "laplace" and _is_shuffled(v),
+        "the rounded sum of real numbers depends on their order, which a shuffler hides",
+        'Use "randomized-response", whose messages are counted.',
+    ),
     _beside_edges("first"),
     _beside_edges("last"),
     Rule(

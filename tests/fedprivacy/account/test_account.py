@@ -23,6 +23,7 @@ from fedprivacy.accounting.epsilon import epsilon, noise_multiplier
 from fedprivacy.accounting.events import to_json
 from fedprivacy.accounting.integer_sums import SkellamDpEvent
 from fedprivacy.accounting.renyi import ORDERS, renyi_divergence
+from fedprivacy.accounting.shuffled_event import ShuffledDpEvent
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.assumptions import TrainingAssumption as Assume
 
@@ -340,6 +341,19 @@ def test_what_no_accountant_knows_may_only_come_first_or_not_at_all(path: Path) 
         put(path, without)
     with pytest.raises(InputError, match="no bound of order"):
         put(path, unknown)
+
+
+def test_beside_other_plans_a_shuffler_is_not_counted_and_the_refusal_states_it(tmp_path: Path) -> None:
+    target = tmp_path / "survey.account"
+    create(target, Policy.of_options(2.0, 1e-6, "client", "replace-one"))
+    event = ShuffledDpEvent(4.797, 10_000)
+    survey = replace(work(9.0), ledgers=(ledger(event, adjacency="replace-one"),), first=None)
+    again = replace(survey, name="again", noise_key="again")
+    with pytest.raises(InputError, match=r"would exceed .* at the epsilon of each message"):
+        put(target, survey, again)
+    put(target, survey)  # alone, at the epsilon of the shuffled answers
+    with pytest.raises(InputError, match=r"account is full.* at the epsilon of each message"):
+        put(target, again)
 
 
 def test_the_dearest_of_several_possible_ledgers_counts(path: Path) -> None:

@@ -154,3 +154,8 @@ def test_a_problem_has_the_names_of_its_reader() -> None:
     ):
         texts = [str(problem) for problem in problems(Terms(**apart, names=names), RULES)]
         assert [text[: len(line)] for text, line in zip(texts, lines, strict=True)] == lines
+
+
+def test_the_refusal_of_too_many_bands_names_the_groups_as_a_plan_states_them() -> None:
+    with pytest.raises(InputError, match=r"larger than groups = 3: two answers"):
+        replace(CYCLIC, sampler=CyclicPoissonSampling(0.1, 3))

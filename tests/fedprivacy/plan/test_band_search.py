@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fedprivacy.errors import InputError, ScenarioError
-from fedprivacy.mechanisms.combinations import most_bands
 from fedprivacy.plan.band_search import least_error, numbers_of_bands, squared_error
 from fedprivacy.plan.from_scenario import plan_of, stored_plan
 from fedprivacy.plan.privacy_plan import Plan
+from fedprivacy.sampling.group_limit import most_groups
 from fedprivacy.scenario import Scenario
 
 TEXT = Path("scenarios/correlated-noise.toml").read_text().split("[compare]")[0]
@@ -60,9 +60,26 @@ def test_the_table_of_the_docs_has_the_error_of_each_number_of_bands() -> None:
 
 
 def test_the_choice_is_the_least_of_all_numbers_and_of_equal_ones_the_first() -> None:
-    plans = [plan_of(scenario(*ZEROED, f"privacy.bands={bands}", "privacy.epsilon=4")) for bands in (3, 2, 1)]
-    assert least_error(plans) is plans[1]
-    assert least_error([plans[0], replace(plans[0], delta=1e-6)]) is plans[0]
+    plans = {
+        bands: plan_of(scenario(*ZEROED, f"privacy.bands={bands}", "privacy.epsilon=4"))
+        for bands in (3, 2, 1)
+    }
+    assert least_error(plans) is plans[2]
+    assert least_error({1: plans[3], 2: replace(plans[3], delta=1e-6)}) is plans[3]
+
+
+def test_a_process_calibrates_few_numbers_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calibrated: list[int] = []
+
+    def calibrate(plan: Plan, epsilon: float) -> Plan:
+        calibrated.append(plan.sampler.groups)
+        return plan
+
+    monkeypatch.setattr(Plan, "calibrate", calibrate)
+    asked = scenario(*ZEROED, "sampling.rate=0.02", "privacy.bands=auto", "privacy.epsilon=7")
+    assert plan_of(asked) == plan_of(asked)
+    assert calibrated == [1, 2, 4, 8, 16, 32, 50]
+    assert len(numbers_of_bands(0.001, 1000)) == 11
 
 
 def test_replaced_clients_of_this_scenario_need_poisson_sampling() -> None:
@@ -88,7 +105,8 @@ def test_numbers_of_bands_reach_from_poisson_to_a_round_for_each_group() -> None
         numbers = numbers_of_bands(rate, rounds)
         assert numbers[0] == 1
         assert list(numbers) == sorted(set(numbers))
-        assert numbers[-1] == min(most_bands(rate), rounds)
+        assert numbers[-1] == min(most_groups(rate), rounds)
+    assert numbers_of_bands(0.125, 80, 5) == (1, 2, 4, 5)
     assert max(numbers_of_bands(1e-6, 10**5)) <= 100  # a search of a second each
 
 
@@ -97,10 +115,12 @@ def test_numbers_of_bands_reach_from_poisson_to_a_round_for_each_group() -> None
     [
         ((), "as many groups as there are bands of noise, and there are none. Set bands = 4"),
         (("privacy.bands=9",), "At most 8, which is 1/rate"),
+        (("sampling.rate=0.16666666667", "privacy.bands=6"), "At most 5, which is 1/rate rounded down"),
         (("privacy.bands=4", "privacy.adjacency=add-remove"), 'sampling "cyclic-poisson"'),
         (("privacy.bands=auto", "privacy.noise_multiplier=2"), "Set privacy.epsilon in place"),
         (("sampling={name='separated', cohort=9, separation=6}", "privacy.bands=auto"), "Set bands = 6"),
         (("privacy.bands=most",), "privacy.bands"),
+        (("privacy.bands=8", "data.partition=iid", "data.clients=5"), "there are 5 clients, .* At most 5"),
         (("sampling.rate=0", "privacy.bands=2"), "sampling.rate"),
     ],
 )

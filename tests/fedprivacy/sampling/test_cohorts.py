@@ -5,6 +5,8 @@ False-alarm rate of each statistical test: below 1e-6, with fixed seeds.
 
 from __future__ import annotations
 
+import math
+
 import dp_accounting
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from fedprivacy.sampling.cohorts import (
     FixedSampling,
     PoissonSampling,
 )
+from fedprivacy.sampling.group_limit import most_groups
 
 RELEASE = dp_accounting.GaussianDpEvent(1.0)
 DRAWS, POPULATION = 400, 200
@@ -139,3 +142,12 @@ def test_groups_too_small_for_the_rate_are_refused(rate: float, groups: int) -> 
 def test_rounding_makes_no_group_too_small() -> None:
     for groups in range(1, 200):
         assert CyclicPoissonSampling(1 / groups, groups).rate_in_group <= 1
+
+
+@pytest.mark.parametrize("rate", [0.16666666667, 0.3333333334, 1 / 3, 1 / 6, 1 / 49, 0.02, 1.0, 5e-324])
+def test_as_many_groups_as_the_rules_allow_are_sampled_and_one_more_is_refused(rate: float) -> None:
+    most = most_groups(rate)
+    assert CyclicPoissonSampling(rate, most).rate_in_group <= 1
+    assert most >= math.floor(min(0.999999 / rate, 1e15))
+    with pytest.raises(InputError, match="rate x groups"):
+        CyclicPoissonSampling(rate, most + 1)

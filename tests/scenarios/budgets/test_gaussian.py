@@ -102,15 +102,20 @@ def test_what_does_not_lie_apart_is_refused(options: dict, says: str) -> None:
 
 def test_bands_with_a_rate_are_groups_and_the_best_number_is_named() -> None:
     options = {"rounds": 80, "sampling_rate": 0.125, "adjacency": "zero-out", "epsilon": 8.0}
-    document = GaussianQuestion(**options, bands=8).document()
+    assert "squared_errors" not in GaussianQuestion(**options, bands=8).document()
+    document = GaussianQuestion(**options, bands=8, compare_bands=True).document()
     assert document["sampling"] == {"name": "cyclic-poisson", "rate": 0.125, "groups": 8}
     errors = {int(bands): error for bands, error in document["squared_errors"].items()}
-    assert list(errors) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert list(errors) == [1, 2, 4, 8]
     assert min(errors, key=errors.__getitem__) == 8
-    assert "the least noise of 8 numbers of bands is that of 8: its squared error" in document["words"]
+    assert "the least noise of 4 numbers of bands is that of 8: its squared error" in document["words"]
     poisson = GaussianQuestion(**options).document()
     assert errors[1] == pytest.approx(poisson["noise_multiplier"] ** 2 * 80 * 81 / 2)
     with pytest.raises(InputError, match=r"--bands 9: rounds of 0\.125 of all clients do not fit.*At most 8"):
         GaussianQuestion(**options, bands=9).document()
+    with pytest.raises(InputError, match=r"--bands 8: there are 5 clients.*At most 5"):
+        GaussianQuestion(**options, bands=8, population=5).document()
+    with pytest.raises(InputError, match=r"--compare-bands: needs .*--bands"):
+        GaussianQuestion(**options, compare_bands=True).document()
     with pytest.raises(InputError, match=r"--bands 4.*--separation 4"):
         GaussianQuestion(rounds=80, epsilon=8.0, bands=4).document()

@@ -164,3 +164,13 @@ def test_a_private_number_of_clients_is_not_shown(tmp_path: Path) -> None:
         settings = json.dumps(document["settings"])
         assert "4321" not in settings
         assert "1234" not in settings
+
+
+def test_the_analyst_behind_a_shuffler_is_compared_too() -> None:
+    terms = {"delta": 1e-6, "unit": "client", "adjacency": "replace-one", "assumptions": []}
+    stated = [
+        {name: {"epsilon": epsilon, **terms} for name in ("server", "analyst")} for epsilon in (1.0, 2.0)
+    ]
+    compared = _guarantees(*stated)
+    assert list(compared) == ["server", "analyst"]
+    assert compared["analyst"]["verdict"] == "the first is stronger"
