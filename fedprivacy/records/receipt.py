@@ -88,7 +88,7 @@ def text_of(receipt: Receipt) -> str:
 
 
 def read_receipt(path: Path) -> Receipt:
-    """Reads the receipt in the directory of a run, or in a node's home.
+    """Reads the receipt in the directory of a run.
 
     Raises:
         InputError: it has none.
