@@ -5,7 +5,8 @@ run would else begin anew. What a client is about to answer is on disk before an
 answer that never leaves is spent all the same. Nobody resets an account but its owner, by choosing another
 folder.
 
-answers.json   {"schema", "of", "scenario", "answers": {client: [...]}, "digest"}
+answers.json   {"schema", "of", "scenario", "answers": {client: [...]}, "charge", "digest"}; the charge is a
+               random text that names the entry in the account of several plans, or null
 lock           held while the account is read, changed and written
 """
 
@@ -55,6 +56,7 @@ class Account:
     def __init__(self, home: Path, of: str, name: str) -> None:
         self.home, self.of, self.name = home, of, name
         self.file = home / "answers.json"
+        self.charge: str | None = None  # as last read or written
 
     @classmethod
     def open(cls, home: Path, scenario: AnyScenario) -> Account:
@@ -96,6 +98,7 @@ class Account:
         try:
             text: bytes | None = bounded_json.read_bytes(self.file)
         except FileNotFoundError:
+            self.charge = None
             return {}
         except OSError as error:
             raise Refusal(f"{self.file}: cannot be read: {error.strerror}.", "home") from error
@@ -109,7 +112,8 @@ class Account:
                 for client, counts in content["answers"].items()
             }
             whole = digest == _digest(content) and content["schema"] == SCHEMA
-            of, name = str(content["of"]), str(content["scenario"])
+            of, name, charge = str(content["of"]), str(content["scenario"]), content.get("charge")
+            whole = whole and (charge is None or isinstance(charge, str))
         except (ValueError, KeyError, TypeError, AttributeError):
             whole = False
         if not whole:
@@ -119,17 +123,25 @@ class Account:
                 "will be.",
                 "home",
             )
-        if of != self.of:
+        if of != self.of and answers:
             raise Refusal(
                 f"{self.file}: what was answered under another scenario ({name}). Pin that one again; or "
                 "make another folder as home for this one, and what was answered under both adds up.",
                 "home",
             )
+        self.charge = charge
         return answers
 
-    def write(self, answers: Answers) -> None:
-        """Replaces the account; it is on disk when this returns."""
+    def write(self, answers: Answers, charge: str | None = None) -> None:
+        """Replaces the account, which was read under the same lock; it is on disk when this returns.
+
+        Args:
+            answers: Of each client.
+            charge: Names the entry that pays for them; None: as it was read.
+        """
+        self.charge = charge or self.charge
         content = {"schema": SCHEMA, "of": self.of, "scenario": self.name, "answers": answers}
+        content["charge"] = self.charge
         data = json.dumps({**content, "digest": _digest(content)}).encode()
         replace_file(self.file, data, strict=True)
 

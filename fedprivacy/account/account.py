@@ -191,6 +191,11 @@ class Account:
                 return number, at, part["digest"]
         return None
 
+    def has(self, work: PlannedWork) -> bool:
+        """Whether a plan has entered, begun or not."""
+        part = work.part(self.policy, self.key)
+        return any(is_same_plan(stored, part) for _, _, stored in self.parts)
+
     def refusal(self, parts: Sequence[Mapping[str, Any]]) -> str | None:
         """Explains why plans that enter together would exceed the policy; None where they fit."""
         reasons = ((name, self._exceeds(name, parts)) for name in self.policy.filters)

@@ -171,10 +171,10 @@ class OpenFile:
                 "account, whose claim adds to this one's."
             )
         try:
-            _write_beside(self._next, line)
-            if self.lines.torn:
+            if self.lines.torn:  # while the file beside still has its line
                 os.ftruncate(self._handle, before)
                 os.fsync(self._handle)
+            _write_beside(self._next, line)
             at = before
             while data:
                 at, data = _written(self._handle, data, at)

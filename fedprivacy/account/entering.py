@@ -26,12 +26,14 @@ class Receipt:
         entry: The digest of the line that charged it.
         part: Which plan of that line.
         digest: Of the plan.
+        start: The digest of the line about its start, where it was entered to be run later.
     """
 
     account: str
     entry: str
     part: int
     digest: str
+    start: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The receipt as a JSON object."""
@@ -80,8 +82,8 @@ def enter(
         account = Account.of(path, file.lines)
         if started and len(works) == 1 and (waiting := account.waiting(works[0])) is not None:
             number, at, digest = waiting
-            file.append({"kind": "start", "time": _now(), "entry": number, "part": at})
-            return Receipt(account.key, account.lines.digests[number], at, digest)
+            start = file.append({"kind": "start", "time": _now(), "entry": number, "part": at})
+            return Receipt(account.key, account.lines.digests[number], at, digest, start)
         parts, stated = account.admitted(works, same_population, suggest)
         entry = {
             "kind": "entry",
@@ -150,8 +152,16 @@ def _covered(account: Account, receipt: Receipt) -> tuple[int, list[int]]:
             "as by an old copy. Restore the newest copy."
         )
     entry = account.entries[number]
-    # Plans that were entered to be run later are run one by one.
-    return number, list(range(len(entry["parts"]))) if entry["started"] else [receipt.part]
+    if entry["started"]:
+        return number, list(range(len(entry["parts"])))
+    # Plans that were entered to be run later are run one by one. Where a start was lost, another run of the
+    # plan may have begun in its place.
+    if receipt.start not in digests or (number, receipt.part) not in account.started:
+        raise InputError(
+            f"{account.path}: the start of this run is missing, so lines were lost at the end of the file, "
+            "as by an old copy. Restore the newest copy."
+        )
+    return number, [receipt.part]
 
 
 def _now() -> str:

@@ -101,6 +101,8 @@ class PlannedWork:
         noun: What these are, in the plural.
         first: Gives the ledgers of the first so many of them; None where there is no smaller plan.
         settings: How the first so many are run, in words; empty where that is plain.
+        ledgers_of_settings: Gives the ledgers of the work that these settings run, or raises InputError where
+            they run nothing; None where there are none.
     """
 
     name: str
@@ -114,6 +116,7 @@ class PlannedWork:
     noun: str = "rounds"
     first: Callable[[int], Ledgers] | None = None
     settings: Callable[[int], str] = lambda count: ""
+    ledgers_of_settings: Callable[[int], Ledgers] | None = None
 
     def part(self, policy: Policy, key: str, ledgers: Ledgers | None = None) -> dict[str, Any]:
         """Returns the plan as an entry states it.

@@ -57,15 +57,24 @@ def _in_order(works: Sequence[PlannedWork]) -> Suggest:
     return suggest
 
 
+_UNKNOWN = "No smaller plan of it is known."
+
+
 def _smaller(work: PlannedWork, part_of: PartOf, admits: Admits) -> str:
     if work.first is None:
-        return "No smaller plan of it is known."
+        return _UNKNOWN
     fit, too_many = 0, work.size
     while too_many - fit > 1:
         middle = (fit + too_many) // 2
         fit, too_many = (middle, too_many) if admits([part_of(work, work.first(middle))]) else (fit, middle)
     if fit == 0:
         return f"Not one of its {work.size:,} {work.noun} fits."
+    if work.ledgers_of_settings is not None:
+        try:
+            if not admits([part_of(work, work.ledgers_of_settings(fit))]):
+                return _UNKNOWN
+        except InputError:
+            return _UNKNOWN
     return (
         f"The largest plan that fits: the first {fit:,} of its {work.size:,} {work.noun}{work.settings(fit)}."
     )

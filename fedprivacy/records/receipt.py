@@ -28,6 +28,7 @@ class _StoredReceipt(Fields):
     entry: str
     part: Annotated[int, Field(ge=0)]
     digest: str
+    start: str | None = None
 
 
 class ChargedRun:
@@ -88,7 +89,7 @@ def text_of(receipt: Receipt) -> str:
 
 
 def read_receipt(path: Path) -> Receipt:
-    """Reads the receipt in the directory of a run, or in a node's home.
+    """Reads the receipt in the directory of a run.
 
     Raises:
         InputError: it has none.
@@ -103,4 +104,4 @@ def read_receipt(path: Path) -> Receipt:
     except (OSError, ValueError) as error:
         raise InputError(f"{path / FILE}: {error}. Leave out --account, or start a new run.") from error
     check(data, _StoredReceipt, str(path / FILE), "Start a new run.")
-    return Receipt(**{name: data[name] for name in _StoredReceipt.model_fields})
+    return Receipt(**{name: data.get(name) for name in _StoredReceipt.model_fields})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,10 +25,11 @@ from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
 from fedprivacy.population.on_nodes import known
 from fedprivacy.randomness.system import SEEDED
+from fedprivacy.sampling.groups import Group
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.erm import ErmScenario
-from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.scenario.loading import AnyScenario, loads
 from fedprivacy.scenario.model import permit
 from fedprivacy.scenario.statistics import Statistics
 from fedprivacy.scenario.statistics.data import NpzTable
@@ -116,7 +118,10 @@ def training_work(
         draws_cohorts=plan.sampler.name != "all" and (stated is None or stated.noise == SEEDED),
         size=plan.rounds,
         first=first,
-        settings=lambda rounds: _settings(scenario, [_with_rounds(plan, rounds)]),
+        settings=lambda rounds: _words(_settings(scenario, [_with_rounds(plan, rounds)])),
+        ledgers_of_settings=lambda rounds: _ledgers_of(
+            scenario, _settings(scenario, [_with_rounds(plan, rounds)]), stated
+        ),
     )
 
 
@@ -187,7 +192,10 @@ def tuning_work(scenario: TuneScenario, plans: list[Plan], people: Population, n
         size=max(sizes),
         noun="rounds of each candidate",
         first=first if len(sizes) == 1 else None,
-        settings=lambda rounds: _settings(scenario, [_with_rounds(plan, rounds) for plan in plans]),
+        settings=lambda rounds: _words(_settings(scenario, [_with_rounds(plan, rounds) for plan in plans])),
+        ledgers_of_settings=lambda rounds: _ledgers_of(
+            scenario, _settings(scenario, [_with_rounds(plan, rounds) for plan in plans])
+        ),
     )
 
 
@@ -197,7 +205,7 @@ def _with_rounds(plan: Plan, rounds: int) -> Plan:
     return replace(plan, rounds=rounds, max_participations=None if most is None else min(most, rounds))
 
 
-def _settings(scenario: Scenario, fewer: Sequence[Plan]) -> str:
+def _settings(scenario: Scenario, fewer: Sequence[Plan]) -> list[str]:
     """The options that run plans with fewer rounds of the same noise, rounded towards more of it."""
     options = [f"server.rounds={fewer[0].rounds}"]
     if scenario.privacy.max_participations is not None:
@@ -205,10 +213,44 @@ def _settings(scenario: Scenario, fewer: Sequence[Plan]) -> str:
     noise, *others = {plan.noise_multiplier for plan in fewer}
     if noise is not None and not others:
         options.append(f"privacy.noise_multiplier={noise * (1 + _ROUNDING):.7g}")
+        banded, groups = fewer[0].banded, fewer[0].groups  # they follow from an epsilon, which is gone
+        if banded is not None:
+            options.append(f"privacy.bands={banded.bands}")
+        if groups is not None:
+            options += [f"privacy.groups.{group.name}={_table(group)}" for group in groups.groups]
     elif scenario.privacy.epsilon is not None:
         epsilon = min(plan.spent().epsilon for plan in fewer)
         options.append(f"privacy.epsilon={epsilon * (1 - _ROUNDING):.7g}")
-    return ": " + " ".join(f"--set {option}" for option in options)
+    return options
+
+
+def _words(options: Sequence[str]) -> str:
+    return ": " + " ".join(f"--set {shlex.quote(option)}" for option in options)
+
+
+def _table(group: Group) -> str:
+    """The table of a group with its weight, rate or noise in place of an epsilon, rounded for less of it."""
+    values: dict[str, str] = {}
+    if group.share is not None:
+        values["share"] = repr(group.share)
+    if group.clients is not None:
+        values["clients"] = str(list(group.clients))
+    if group.noise_multiplier is not None:
+        values["noise_multiplier"] = f"{group.noise_multiplier * (1 + 2 * _ROUNDING):.7g}"
+    for name, value in (("rate", group.rate), ("weight", group.weight)):
+        if value is not None:
+            values[name] = f"{value * (1 - _ROUNDING):.7g}"
+    return "{" + ", ".join(f"{name}={value}" for name, value in values.items()) + "}"
+
+
+def _ledgers_of(scenario: Scenario, options: Sequence[str], stated: Stated | None = None) -> Ledgers:
+    """The ledgers of a scenario with options.
+
+    Raises:
+        InputError: it does not run with these.
+    """
+    smaller = loads(scenario.to_toml(), scenario.name, options)
+    return planned(smaller, allow_code=True, stated=stated).ledgers  # its code planned the scenario before
 
 
 def _ids(people: Population, scenario: Scenario) -> PopulationIds:

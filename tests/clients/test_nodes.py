@@ -15,12 +15,13 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
 from benchmarks.faulty import TRIGGER
+from clients import budget_account
 from clients.app import _app, app, faults_of
 from clients.error_filter import KINDS
 from clients.node import clients_of_node
 from clients.owner import Owner
 from fedprivacy.account.account import Account
-from fedprivacy.account.entering import create
+from fedprivacy.account.entering import create, enter
 from fedprivacy.account.policy import Policy
 from fedprivacy.errors import Refusal
 from fedprivacy.mechanisms.gaussian import Gaussian
@@ -506,6 +507,62 @@ def test_a_plan_that_an_owners_account_does_not_admit_trains_nothing(
     assert len(answered(grid(owners.config()), request(plan)).clients) == 1
     refused(sent(grid(owners.config(**own)), request(plan, round=1)), "account")
     assert "was begun without an account" in capsys.readouterr().err
+    owners.account().unlink()
+    assert len(answered(grid(owners.config(**own)), request(plan)).clients) == 1
+    other = create_account(tmp_path / "other.account", plan, 40.0)
+    refused(sent(grid(owners.config(account=str(other))), request(plan, round=1)), "account")
+    assert "has no entry of the plan" in capsys.readouterr().err
+    assert not Account.read(other).entries
     unpinned = {"partition-id": 0, "num-partitions": 3, **own}
     with pytest.raises(Refusal, match="account without a scenario of its own"):
         Owner.of(unpinned)
+
+
+def test_who_loses_the_counts_of_participations_is_charged_for_more(
+    owners, plan: Plan, tmp_path: Path
+) -> None:
+    path = create_account(tmp_path / "own.account", plan, 40.0, "server")
+    config = owners.config(account=str(path))
+    for times in (1, 2):
+        for number in range(plan.answers):
+            assert not sent(grid(config), request(plan, round=number)).has_error()
+        assert len(Account.read(path).entries) == times
+        owners.account().unlink()
+
+
+def test_nodes_that_share_a_home_are_charged_once_and_records_and_seeds_may_change(
+    owners, plan: Plan, tmp_path: Path, capsys
+) -> None:
+    path = create_account(tmp_path / "own.account", plan, 40.0, "server")
+    config = owners.config(account=str(path))
+    shared = {**owners.config(1, account=str(path)), "home": config["home"]}
+    assert not sent(grid(config), request(plan)).has_error()
+    assert not sent(grid(shared), request(plan, clients=[1])).has_error()
+    owners.give(0, y_train=np.ones(20, np.int64))
+    assert not sent(grid(config), request(plan, round=1)).has_error()
+    assert not sent(grid(owners.config(0, "seed=77", account=str(path))), request(plan, round=2)).has_error()
+    assert len(Account.read(path).entries) == 1
+    refused(sent(grid({**config, "noise": "seeded"}), request(plan, round=3)), "account")
+    assert "with other noise or another seed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("noise", ["system", "seeded"])
+def test_a_node_that_is_killed_about_its_charge_is_charged_once(
+    owners, plan: Plan, noise: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = create_account(tmp_path / "own.account", plan, 40.0, "server")
+    config = owners.config(account=str(path), noise=noise)
+
+    def killed(*words: Any, **options: Any) -> None:
+        if enters_first:
+            enter(*words, **options)
+        raise KeyboardInterrupt
+
+    for enters_first in (False, True):
+        with monkeypatch.context() as patched:
+            patched.setattr(budget_account, "enter", killed)
+            with pytest.raises(KeyboardInterrupt):
+                hosts_of(grid(config))
+        assert len(Account.read(path).entries) == enters_first
+    assert not sent(grid(config), request(plan)).has_error()
+    assert len(Account.read(path).entries) == 1

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from dp_accounting import dp_event as dp
 
-from fedprivacy.account import account_file
+from fedprivacy.account import account_file, entering
 from fedprivacy.account.account import Account
 from fedprivacy.account.assumptions import AccountAssumption
 from fedprivacy.account.entering import check_receipt, create, enter, note_end
@@ -288,6 +288,22 @@ def test_a_receipt_of_another_account_plan_or_lost_line_is_refused(path: Path, t
     path.write_bytes(old)
     with pytest.raises(InputError, match="lines were lost at the end"):
         check_receipt(path, receipt, [plan])
+
+
+def test_a_run_whose_start_is_missing_is_not_resumed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = work(9.0)
+    put(path, plan, work(8.0), started=False)
+    old = path.read_bytes()
+    receipt = put(path, plan)
+    check_receipt(path, receipt, [plan])
+    path.write_bytes(old)
+    with pytest.raises(InputError, match="the start of this run is missing"):
+        check_receipt(path, receipt, [plan])
+    monkeypatch.setattr(entering, "_now", lambda: "2026-01-01T00:00:00+00:00")
+    another = put(path, plan)  # takes the place of the first
+    check_receipt(path, another, [plan])
+    with pytest.raises(InputError, match="the start of this run is missing"):
+        note_end(path, receipt, "finished", "a run")
 
 
 def test_the_end_of_a_run_is_noted_and_changes_no_charge(path: Path) -> None:

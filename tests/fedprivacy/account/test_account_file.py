@@ -94,6 +94,44 @@ def test_a_torn_last_line_is_cut_wherever_it_broke(path: Path, monkeypatch: pyte
     assert account_file.read(path).torn == 0
 
 
+def test_a_second_kill_wherever_it_comes_leaves_an_account_that_enters(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(account_file, "_WAITS", ())
+    add(path, number=0)
+    whole = path.read_bytes()
+    add(path, number=1)
+    more = path.read_bytes()
+    beside = path.with_name("clients.account.next")
+    left, kills, killed = 0, 0, True
+
+    def counted(call: Any) -> Any:
+        def counting(*words: Any, **options: Any) -> Any:
+            nonlocal left
+            if left == 0:
+                raise KeyboardInterrupt
+            left -= 1
+            return call(*words, **options)
+
+        return counting
+
+    while killed:  # before each call to the system in its turn
+        path.write_bytes(more[: len(whole) + 60])
+        beside.write_bytes(more[len(whole) : -1])
+        left, killed = kills, False
+        with monkeypatch.context() as patched:
+            for name in ("ftruncate", "fsync", "open", "pwrite"):
+                patched.setattr(os, name, counted(getattr(os, name)))
+            try:
+                add(path, number=2)
+            except KeyboardInterrupt:
+                kills, killed = kills + 1, True
+        count = len(account_file.read(path).bodies)
+        add(path, number=3)
+        assert len(account_file.read(path).bodies) == count + 1
+    assert kills > 6
+
+
 def test_a_line_that_lacks_its_end_alone_counts(path: Path) -> None:
     add(path, number=0)
     path.write_bytes(path.read_bytes()[:-1])

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from fedprivacy.account.account import Account
+from fedprivacy.account.entering import create
+from fedprivacy.account.policy import Policy
+from fedprivacy.account.statement import would_fit
 from fedprivacy.errors import InputError
+from fedprivacy.scenario.loading import load
 from fedprivacy.scenario.tune import TuneScenario
 from scenarios import runner
 from scenarios.authoring.catalogue import find
+from scenarios.budgets import planned_work
 from scenarios.budgets.planned_work import planned
 from scenarios.experiments.statistics_run import ask
 
@@ -34,6 +41,43 @@ def test_a_training_is_charged_what_its_record_states(make_scenario, settings, t
     assert work.first is not None
     assert work.first(work.size)[0]["claims"] == ledger["claims"]
     assert "--set server.rounds=1" in work.settings(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("amplified-bands", ()),
+        ("budgets-that-differ", ()),
+        ("budgets-that-differ", ("privacy.groups.cautious.through=rate",)),
+    ],
+)
+def test_the_largest_plan_that_fits_runs_and_fits(
+    name: str, settings: tuple[str, ...], tmp_path: Path
+) -> None:
+    scenario, path = load(find(name), settings), tmp_path / "own.account"
+    work = planned(scenario)
+    create(
+        path, Policy.of_options(1.0, 1e-5, work.ledgers[0]["unit"], work.ledgers[0]["adjacency"], [], None)
+    )
+    largest = would_fit(Account.read(path), [work], False)["largest"]
+    words = shlex.split(largest.partition(": --set")[2].removesuffix("."))
+    options = [word for word in words if word != "--set"]
+    assert options[0].startswith("server.rounds=")
+    assert would_fit(Account.read(path), [planned(load(find(name), [*settings, *options]))], False)["fits"]
+
+
+def test_a_smaller_plan_that_does_not_run_is_not_named(
+    make_scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, path = planned(make_scenario(CENTRAL)), tmp_path / "own.account"
+    create(
+        path, Policy.of_options(3.0, 1e-4, work.ledgers[0]["unit"], work.ledgers[0]["adjacency"], [], None)
+    )
+    assert "--set server.rounds=" in would_fit(Account.read(path), [work], False)["largest"]
+    for option in ("server.rounds=0", "privacy.epsilon=4.0"):  # refused; too much
+        monkeypatch.setattr(planned_work, "_settings", lambda *_, option=option: [option])
+        unknown = would_fit(Account.read(path), [planned(make_scenario(CENTRAL))], False)["largest"]
+        assert unknown == "No smaller plan of it is known."
 
 
 def test_statistics_are_charged_what_their_record_states(make_statistics, tmp_path: Path) -> None:
