@@ -148,6 +148,7 @@ class PlanDocument(Document):
     question: Annotated[Question, CHECKED]
     development: Annotated[Development, CHECKED]
     baseline: Annotated[Measured | None, Checked(Measured | None, optional=True)] = None
+    baseline_of_half: Annotated[Measured | None, Checked(Measured | None, optional=True)] = None
     curves: Annotated[tuple[Curve, ...], Checked(Annotated[list[Curve], Field(max_length=3)])] = ()
     operator_only: Raw = None
     notes: tuple[str, ...] = ()

@@ -37,6 +37,7 @@ MEASURED_ON_CLIENTS = (
     *("limits.limiting", "limits.planned", "limits.variants"),  # of a run, where it is a table
     *(
         "baseline",
+        "baseline_of_half",
         "curves[].points[].accuracies",
         "curves[].law",
         "curves[].held_out",

@@ -20,7 +20,8 @@ LAW = (
 )
 REACH = (
     "Beyond the largest measured number the law answers up to four times as far, and only where it has "
-    "predicted the largest number from the others, fits, and where no mean falls by more than noise explains."
+    "predicted the largest number from the others, fits, where no mean falls by more than noise explains, "
+    "and where all clients reach at most two points more without noise than half of them."
 )
 MEASURED_ON = {
     "public": "Accuracy while planning is that on {records} public records, which no client owns.",

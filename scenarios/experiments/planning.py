@@ -1,6 +1,7 @@
 """`fedprivacy plan`: how many clients a target takes, the least epsilon, or the accuracy to expect.
 
-without noise, all clients x repeats -> is the target out of reach? Then stop.
+without noise, all clients x repeats -> does the target lie above? Then stop.
+without noise, half of the clients x repeats -> has accuracy levelled off? Else extrapolate nothing.
 for each trust model: numbers x repeats -> accuracy on development records -> law -> answer
 at the answer: repeats -> accuracy on test records, measured once
 """
@@ -174,7 +175,7 @@ def plan(
         if job.finished is not None:
             return job.finished
         with JobOutcome(job.path, job.again, announce=False):
-            document = _document(job, runs, *_measured(job, runs, on_run))
+            document = _document(job, runs, **_measured(job, runs, on_run))
             job.directory.write_document(document)
             write_report(document, job.path)
         return document
@@ -195,23 +196,32 @@ def _check_clients(question: Question, available: int, total: int) -> None:
         )
 
 
-def _measured(
-    job: StoredJob, runs: Runs, on_run: OnRun | None
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _measured(job: StoredJob, runs: Runs, on_run: OnRun | None) -> dict[str, Any]:
     """The runs without noise, and the curve of each trust model."""
     question, scenario = runs.question, runs.scenario
-    [without] = _accuracies(job, runs, [("none", None, runs.clients)], on_run, tested=False)
-    baseline = {"x": float(runs.clients), "accuracies": without}
+
+    def without_noise(clients: int) -> dict[str, Any]:
+        [accuracies] = _accuracies(job, runs, [("none", None, clients)], on_run, tested=False)
+        return {"x": float(clients), "accuracies": accuracies}
+
+    baseline = without_noise(runs.clients)
+    without = baseline["accuracies"]
     development = _development(runs)
     if unreachable(question, without, development["records"], interval(without)):
-        return baseline, [{"trust": trust, **no_answer(runs.clients)} for trust in question.trusts]
+        curves = [{"trust": trust, **no_answer(question, runs.clients)} for trust in question.trusts]
+        return {"baseline": baseline, "curves": curves}
+    half = runs.clients // 2
+    least = least_clients(scenario.tables(), "none", runs.people.partition.clients)
+    of_half = without_noise(half) if question.axis == "clients" and half >= least else None
     grids = {trust: runs.grid(trust) for trust in question.trusts}
     places = [(trust, epsilon, clients) for trust, grid in grids.items() for _, epsilon, clients in grid]
     every = iter(_accuracies(job, runs, places, on_run, tested=False))
     curves = []
     for trust, grid in grids.items():
         points = [(x, next(every)) for x, _, _ in grid]
-        answered = answers(question, points, without, development, scenario.seed)
+        answered = answers(
+            question, points, without, of_half and of_half["accuracies"], development, scenario.seed
+        )
         measured = [{"x": x, "accuracies": values} for x, values in points]
         curves.append({"trust": trust, "points": measured, **answered})
     finals = [(curve["trust"], *_final(question, curve["answer"], runs.clients)) for curve in curves]
@@ -227,7 +237,7 @@ def _measured(
             "planned": planned.to_json(),
             "guarantees": claims_of(planned, tested=not development["public"]),
         }
-    return baseline, curves
+    return {"baseline": baseline, "baseline_of_half": of_half, "curves": curves}
 
 
 def _final(question: Question, answer: Mapping[str, Any], available: int) -> tuple[float, int]:
@@ -293,9 +303,7 @@ def _development(runs: Runs) -> dict[str, Any]:
     }
 
 
-def _document(
-    job: StoredJob, runs: Runs, baseline: dict[str, Any], curves: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _document(job: StoredJob, runs: Runs, **measured: Any) -> dict[str, Any]:
     scenario = runs.scenario
     return PlanDocument.new(
         name=scenario.name,
@@ -310,8 +318,7 @@ def _document(
         scenario_digest=scenario_digest(job.directory),
         question=runs.question.to_json(),
         development=_development(runs),
-        baseline=baseline,
-        curves=curves,
+        **measured,
         **closing(scenario),
         performance=Performance.of_process(job.seconds),
     ).to_json()

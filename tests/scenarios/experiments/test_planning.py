@@ -16,6 +16,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.forecast.question import Question
 from fedprivacy.report.answers.plan import sentence
 from fedprivacy.scenario import Scenario
+from fedprivacy.verification.plan import answers
 from fedprivacy.verification.verify import checked_document
 from scenarios.cli.main import app
 from scenarios.experiments import planning
@@ -120,11 +121,32 @@ def test_the_least_epsilon(tmp_path: Path) -> None:
 
 def test_a_target_above_no_noise_is_told_at_once(tmp_path: Path) -> None:
     document = plan(small(), Question(("local",), 0.999, 4.0, repeats=2), tmp_path, workers=1)
-    assert document["curves"][0]["answer"]["verdict"] == "unreachable"
+    assert document["curves"][0]["answer"]["verdict"] == "beyond"  # more clients bring more records
     assert len(list((Path(document["path"]) / "cells").iterdir())) == 2  # the runs without noise
+    answer = sentence(read_as(PlanDocument, document))
+    assert "takes more than the 160 clients that can train here, with or without noise" in answer
+    assert checked_document(Path(document["path"])) == document
+    assert "out of reach" not in (Path(document["path"]) / "report.html").read_text()
+
+
+def test_a_target_above_no_noise_is_out_of_reach_of_so_many_clients(tmp_path: Path) -> None:
+    question = Question(("local",), 0.999, clients=100, repeats=2)
+    document = plan(small(), question, tmp_path, workers=1)
+    assert document["curves"][0]["answer"]["verdict"] == "unreachable"
     assert "out of reach: 160 clients without noise reach" in sentence(read_as(PlanDocument, document))
     assert checked_document(Path(document["path"])) == document
     assert "out of reach" in (Path(document["path"]) / "report.html").read_text()
+
+
+def test_accuracy_without_noise_is_measured_at_half_of_the_clients_too(planned: dict[str, Any]) -> None:
+    half = planned["baseline_of_half"]
+    assert half["x"] == 80
+    assert len(half["accuracies"]) == 2
+    points = [(point["x"], point["accuracies"]) for point in planned["curves"][0]["points"]]
+    base, development = [0.9, 0.9], planned["development"]
+    for of_half, goes in (([0.5, 0.5], False), ([0.899, 0.9], True), (None, False)):
+        answered = answers(HOW_MANY, points, base, of_half, development, 1)
+        assert not answered["law"]["extrapolates"] or goes
 
 
 def test_an_interrupted_plan_resumes_to_the_same(planned: dict[str, Any], tmp_path: Path) -> None:
