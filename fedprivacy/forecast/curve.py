@@ -120,7 +120,7 @@ class Curve:
 
     @property
     def follows_the_law(self) -> bool:
-        """Whether the law may go beyond what was measured: it fits, rises, and accuracy without noise is level."""
+        """Whether the law may go beyond what was measured: it fits, rises, and its bound is level."""
         fits = self.misfit <= MOST_MISFIT or self.fit_error <= SMALL_ERROR
         return self.held_out.agrees and self.fall <= MOST_FALL and fits and self.levelled_off
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.documents.plan import PlanDocument
 from fedprivacy.errors import InputError
@@ -27,7 +28,7 @@ from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
-from fedprivacy.population.nested import DevelopmentSplit, nested
+from fedprivacy.population.nested import LEAST_PUBLIC, DevelopmentSplit, nested
 from fedprivacy.records.run_record import scenario_digest
 from fedprivacy.records.seed_statistics import interval
 from fedprivacy.report import write as write_report
@@ -111,6 +112,12 @@ class Runs:
         """
         question = self.question
         least = least_clients(self.scenario.tables(), trust, self.people.partition.clients)
+        wanted = self.clients if question.clients is None else question.clients
+        if wanted < least:
+            raise InputError(
+                f'--clients {wanted}: under trust "{trust}" a cohort keeps its share of the clients, and of fewer '
+                f"than {least} that share is no client. Give {least} or more, or set a larger sampling.cohort."
+            )
         numbers = question.grid(self.clients)
         if question.axis == "epsilon":
             return [(x, x, question.clients or 0) for x in numbers]
@@ -153,11 +160,13 @@ def plan(
         InputError: before anything is written, if a run cannot be planned, or `resume` not be resumed.
         RunError: if a run fails.
     """
+    _check_scenario(scenario)
     people = population(scenario.data)
     model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
     split = DevelopmentSplit.of(people, scenario.seed)
     runs = Runs(scenario, question, model, people, split, workers, allow_code)
     _check_clients(question, runs.clients, people.partition.clients)
+    _check_cells(runs)
     for trust in question.trusts:  # refuses what cannot be planned before any work
         for _, epsilon, clients in runs.grid(trust):
             runs.plan(trust, epsilon, clients)
@@ -179,6 +188,44 @@ def plan(
             job.directory.write_document(document)
             write_report(document, job.path)
         return document
+
+
+def _check_scenario(scenario: Scenario) -> None:
+    """Refuses a scenario whose runs a plan would replace by others."""
+    if scenario.data.task != CLASSIFICATION:
+        raise InputError(
+            f'data.task = "{scenario.data.task}": a plan forecasts accuracy, which a classification alone has. '
+            "Use fedprivacy run or fedprivacy compare, which report the measures of this task."
+        )
+    if scenario.privacy.groups is not None:
+        raise InputError(
+            "privacy.groups: a plan has one epsilon for all clients, and would forecast better runs than those "
+            "with groups. Remove them, and plan with each group's epsilon."
+        )
+
+
+def _check_cells(runs: Runs) -> None:
+    """Refuses settings of single trust models that runs of a plan do not have."""
+    total = runs.people.partition.clients
+    least = least_clients(runs.scenario.tables(), "none", total)
+    if runs.clients < least:
+        raise InputError(
+            f"sampling.cohort: {runs.clients} of {total} clients can train here, and without noise a cohort's "
+            f"share of fewer than {least} is no client. Set a larger one."
+        )
+    for trust in ("none", *runs.question.trusts):
+        at = runs.cell(trust, None if trust == "none" else 1.0, runs.clients)
+        if at.server.patience is not None:
+            raise InputError(
+                f"server.patience = {at.server.patience}: a plan trains all rounds, and would forecast other "
+                f'runs (trust "{trust}"). Remove it, and set server.rounds.'
+            )
+        if at.training.adversarial is not None and runs.split.source == "public":
+            raise InputError(
+                f"training.adversarial = {at.training.adversarial:g}: trains on the public records, on which the "
+                f'plan measures (trust "{trust}"). Remove it, or set a data.public_fraction of fewer than '
+                f"{LEAST_PUBLIC} records."
+            )
 
 
 def _check_clients(question: Question, available: int, total: int) -> None:

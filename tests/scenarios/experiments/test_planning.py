@@ -291,6 +291,49 @@ def test_scenarios_of_other_kinds_and_too_few_clients_are_refused(tmp_path: Path
     assert not (tmp_path / "out").exists()
 
 
+PUBLIC_HALF = (
+    "data={name='synthetic', records=600, features=4, partition='iid', clients=50, public_fraction=0.5}"
+)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "question", "message"),
+    [
+        (
+            ["privacy.groups={strict={epsilon=0.5, share=0.2}}"],
+            HOW_MANY,
+            r"privacy\.groups: .* Remove them, and plan with each group's epsilon",
+        ),
+        (
+            [PUBLIC_HALF, "server.patience=1"],
+            Question(("central",), 0.7, 4.0),
+            r"server\.patience = 1: .* Remove it, and set server\.rounds",
+        ),
+        (
+            [PUBLIC_HALF, "training.adversarial=1.0"],
+            Question(("central",), 0.7, 4.0),
+            r"training\.adversarial = 1: trains on the public records",
+        ),
+        ([], Question(("local",), epsilon=4.0, clients=3), r"--clients 3: .* Give 4 or more"),
+        ([], Question(("local",), 0.7, clients=3), r"--clients 3: .* Give 4 or more"),
+    ],
+)
+def test_settings_that_the_runs_of_a_plan_would_not_have_are_refused(
+    overrides: list[str], question: Question, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=message):
+        plan(small(*overrides), question, tmp_path / "out", workers=1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_another_task_is_refused_with_the_reason(tmp_path: Path) -> None:
+    scenario = small()
+    regression = scenario.model_copy(update={"data": scenario.data.model_copy(update={"task": "regression"})})
+    with pytest.raises(InputError, match=r'data\.task = "regression": a plan forecasts accuracy'):
+        plan(regression, HOW_MANY, tmp_path / "out", workers=1)
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_page_and_the_terminal_have_the_answer(
     planned: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
