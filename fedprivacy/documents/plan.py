@@ -43,6 +43,7 @@ class Measured(Part):
 
     x: Annotated[float, Checked(Annotated[float, Field(gt=0, allow_inf_nan=False)])]
     accuracies: Annotated[tuple[float, ...], ACCURACIES] = ()
+    design_effect: Annotated[float, Checked(Annotated[float, Field(ge=1, allow_inf_nan=False)])] = 1.0
 
     @property
     def mean(self) -> float:

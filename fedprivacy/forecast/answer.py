@@ -61,7 +61,7 @@ def answer(curve: Curve, question: Question) -> dict[str, Any]:
 
 
 def unreachable(
-    question: Question, accuracies: Sequence[float], records: int, interval: Mapping[str, float | None]
+    question: Question, accuracies: Sequence[float], records: float, interval: Mapping[str, float | None]
 ) -> bool:
     """Whether the wanted accuracy lies above what is reached without any noise by the clients here.
 
@@ -78,7 +78,7 @@ def unreachable(
     )
 
 
-def highest(accuracies: Sequence[float], records: int, interval: Mapping[str, float | None]) -> float:
+def highest(accuracies: Sequence[float], records: float, interval: Mapping[str, float | None]) -> float:
     """The largest accuracy without noise that the repeats and the development records leave possible."""
     mean = sum(accuracies) / len(accuracies)
     over_records = 1.96 * math.sqrt(max(mean * (1 - mean), 0.0) / records)

@@ -61,7 +61,7 @@ class Curve:
         accuracies: Shape (points, repeats).
         floor: The accuracy of a guess.
         highest: The largest accuracy that the law may approach: without noise, with its error.
-        records: The development records that accuracies are measured on.
+        records: The development records that accuracies are measured on, over their design effect.
         seed: Draws the replicates.
         levelled_off: Whether more clients would hardly raise `highest`.
     """
@@ -70,7 +70,7 @@ class Curve:
     accuracies: tuple[tuple[float, ...], ...]
     floor: float
     highest: float
-    records: int
+    records: float
     seed: int
     levelled_off: bool = True
 
@@ -180,7 +180,7 @@ def curve_of(
     *,
     floor: float,
     highest: float,
-    records: int,
+    records: float,
     seed: int,
     levelled_off: bool = True,
 ) -> Curve:

@@ -38,7 +38,7 @@ SETTINGS = (
 )
 INTERVALS = (
     "Intervals are 95 % of a parametric bootstrap over repeats, each with other clients and other noise, "
-    "with the error of the development records. They do not cover another task, or clients unlike these."
+    "with the error of the development records, that of few clients where these lend them. They do not cover another task, or clients unlike these."
 )
 
 
@@ -49,6 +49,7 @@ def answers(
     of_half: Sequence[float] | None,
     development: Mapping[str, Any],
     seed: int,
+    effects: Sequence[float],
 ) -> dict[str, Any]:
     """The forecast of one curve, from its accuracies alone.
 
@@ -59,9 +60,10 @@ def answers(
         of_half: Those of half of the clients; None where they were not measured.
         development: The document's part about development records.
         seed: The scenario's, which draws the replicates.
+        effects: The design effects of the baseline and of each number.
     """
-    records = development["records"]
-    top = highest(baseline, records, interval(list(baseline)))
+    records = development["records"] / max(effects)
+    top = highest(baseline, development["records"] / effects[0], interval(list(baseline)))
     means = [sum(values) / len(values) for _, values in points]
     curve = curve_of(
         points,
@@ -117,8 +119,9 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     trusts = [curve["trust"] for curve in curves]
     refuse_difference(trusts, list(question.trusts), "curves", where, "its question asks for", AGAIN)
     baseline = document["baseline"]["accuracies"]
+    effect = document["baseline"]["design_effect"]
     of_half = (document.get("baseline_of_half") or {}).get("accuracies")
-    none = unreachable(question, baseline, development["records"], interval(baseline))
+    none = unreachable(question, baseline, development["records"] / effect, interval(baseline))
     for number, curve in enumerate(curves):
         key = f"curves[{number}]"
         points = [(point["x"], point["accuracies"]) for point in curve.get("points", ())]
@@ -126,7 +129,8 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
             derived = no_answer(question, development["clients"])
         else:
             _check_points(points, question, f"{where}: {key}.points")
-            derived = answers(question, points, baseline, of_half, development, scenario.seed)
+            effects = [effect, *(point["design_effect"] for point in curve["points"])]
+            derived = answers(question, points, baseline, of_half, development, scenario.seed, effects)
             _check_planned(curve, scenario, development, key, where)
         for name, value in derived.items():
             source = "its accuracies imply"

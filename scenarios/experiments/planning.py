@@ -22,6 +22,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.forecast.answer import enough_points, unreachable
 from fedprivacy.forecast.cells import cell_tables, is_public, least_clients
 from fedprivacy.forecast.curve import FARTHEST, LEAST_POINTS
+from fedprivacy.forecast.design_effect import design_effect
 from fedprivacy.forecast.question import Question
 from fedprivacy.io.environment import versions
 from fedprivacy.plan.from_scenario import plan_of
@@ -112,11 +113,11 @@ class Runs:
         """
         question = self.question
         least = least_clients(self.scenario.tables(), trust, self.people.partition.clients)
-        wanted = self.clients if question.clients is None else question.clients
-        if wanted < least:
+        wanted = question.clients
+        if wanted is not None and wanted < least:
             raise InputError(
-                f'--clients {wanted}: under trust "{trust}" a cohort keeps its share of the clients, and of fewer '
-                f"than {least} that share is no client. Give {least} or more, or set a larger sampling.cohort."
+                f'--clients {wanted}: under trust "{trust}" a cohort keeps its share of the clients, '
+                f"and of fewer than {least} that share is no client. Give {least} or more, or set a larger sampling.cohort."
             )
         numbers = question.grid(self.clients)
         if question.axis == "epsilon":
@@ -194,13 +195,13 @@ def _check_scenario(scenario: Scenario) -> None:
     """Refuses a scenario whose runs a plan would replace by others."""
     if scenario.data.task != CLASSIFICATION:
         raise InputError(
-            f'data.task = "{scenario.data.task}": a plan forecasts accuracy, which a classification alone has. '
-            "Use fedprivacy run or fedprivacy compare, which report the measures of this task."
+            f'data.task = "{scenario.data.task}": a plan forecasts accuracy, which a classification '
+            "alone has. Use fedprivacy run or fedprivacy compare, which report the measures of this task."
         )
     if scenario.privacy.groups is not None:
         raise InputError(
-            "privacy.groups: a plan has one epsilon for all clients, and would forecast better runs than those "
-            "with groups. Remove them, and plan with each group's epsilon."
+            "privacy.groups: a plan has one epsilon for all clients, and would forecast better runs than "
+            "those with groups. Remove them, and plan with each group's epsilon."
         )
 
 
@@ -210,8 +211,8 @@ def _check_cells(runs: Runs) -> None:
     least = least_clients(runs.scenario.tables(), "none", total)
     if runs.clients < least:
         raise InputError(
-            f"sampling.cohort: {runs.clients} of {total} clients can train here, and without noise a cohort's "
-            f"share of fewer than {least} is no client. Set a larger one."
+            f"sampling.cohort: {runs.clients} of {total} clients can train here, and without noise "
+            f"a cohort's share of fewer than {least} is no client. Set a larger one."
         )
     for trust in ("none", *runs.question.trusts):
         at = runs.cell(trust, None if trust == "none" else 1.0, runs.clients)
@@ -222,9 +223,9 @@ def _check_cells(runs: Runs) -> None:
             )
         if at.training.adversarial is not None and runs.split.source == "public":
             raise InputError(
-                f"training.adversarial = {at.training.adversarial:g}: trains on the public records, on which the "
-                f'plan measures (trust "{trust}"). Remove it, or set a data.public_fraction of fewer than '
-                f"{LEAST_PUBLIC} records."
+                f"training.adversarial = {at.training.adversarial:g}: trains on the public records, on "
+                f'which the plan measures (trust "{trust}"). Remove it, or set a data.public_fraction of fewer '
+                f"than {LEAST_PUBLIC} records."
             )
 
 
@@ -248,13 +249,14 @@ def _measured(job: StoredJob, runs: Runs, on_run: OnRun | None) -> dict[str, Any
     question, scenario = runs.question, runs.scenario
 
     def without_noise(clients: int) -> dict[str, Any]:
-        [accuracies] = _accuracies(job, runs, [("none", None, clients)], on_run, tested=False)
-        return {"x": float(clients), "accuracies": accuracies}
+        [[accuracies, effect]] = _accuracies(job, runs, [("none", None, clients)], on_run, tested=False)
+        return {"x": float(clients), "accuracies": accuracies, "design_effect": effect}
 
     baseline = without_noise(runs.clients)
     without = baseline["accuracies"]
     development = _development(runs)
-    if unreachable(question, without, development["records"], interval(without)):
+    records = development["records"] / baseline["design_effect"]
+    if unreachable(question, without, records, interval(without)):
         curves = [{"trust": trust, **no_answer(question, runs.clients)} for trust in question.trusts]
         return {"baseline": baseline, "curves": curves}
     half = runs.clients // 2
@@ -265,16 +267,26 @@ def _measured(job: StoredJob, runs: Runs, on_run: OnRun | None) -> dict[str, Any
     every = iter(_accuracies(job, runs, places, on_run, tested=False))
     curves = []
     for trust, grid in grids.items():
-        points = [(x, next(every)) for x, _, _ in grid]
+        places_of = [(x, *next(every)) for x, _, _ in grid]
+        points = [(x, values) for x, values, _ in places_of]
+        effects = [effect for _, _, effect in places_of]
         answered = answers(
-            question, points, without, of_half and of_half["accuracies"], development, scenario.seed
+            question,
+            points,
+            without,
+            of_half and of_half["accuracies"],
+            development,
+            scenario.seed,
+            [baseline["design_effect"], *effects],
         )
-        measured = [{"x": x, "accuracies": values} for x, values in points]
+        measured = [
+            {"x": x, "accuracies": values, "design_effect": effect} for x, values, effect in places_of
+        ]
         curves.append({"trust": trust, "points": measured, **answered})
     finals = [(curve["trust"], *_final(question, curve["answer"], runs.clients)) for curve in curves]
     tests: Sequence[list[float] | None] = [None] * len(finals)
     if len(runs.people.dataset.y_test):
-        tests = _accuracies(job, runs, finals, on_run, tested=True)
+        tests = [values for values, _ in _accuracies(job, runs, finals, on_run, tested=True)]
     for curve, (trust, epsilon, clients), accuracies in zip(curves, finals, tests, strict=True):
         planned = runs.plan(trust, epsilon, clients)
         curve |= {
@@ -303,16 +315,20 @@ def _accuracies(
     on_run: OnRun | None,
     *,
     tested: bool,
-) -> list[list[float]]:
-    """The accuracies of all repeats at each place, in order."""
+) -> list[tuple[list[float], float]]:
+    """The accuracies of all repeats at each place, in order, and their mean design effect."""
     tasks = [task for place in places for task in runs.tasks(*place, tested=tested)]
-    values: dict[int, float] = {}
+    values: dict[int, tuple[float, float]] = {}
     for at, value in job.cells.complete(_run, _read, tasks, runs.workers):
         values[at] = value
         if on_run:
             on_run(tasks[at][0], len(values), len(tasks))
     repeats = runs.question.repeats
-    return [[values[at] for at in range(start, start + repeats)] for start in range(0, len(tasks), repeats)]
+    results = []
+    for start in range(0, len(tasks), repeats):
+        accuracies, effects = zip(*(values[at] for at in range(start, start + repeats)), strict=True)
+        results.append((list(accuracies), sum(effects) / repeats))
+    return results
 
 
 def _run(
@@ -324,11 +340,14 @@ def _run(
     chosen = split.first(planned.population, seed + repeat)
     trained = train(scenario, planned, chosen, allow_code=allow_code)
     x, y = people.held_out("test") if tested else (split.x, split.y)
-    return {"accuracy": trained.accuracy(x, y)}
+    effect = 1.0
+    if split.sizes is not None and not tested:
+        effect = design_effect(trained.right(split.people, split.rows), split.sizes)
+    return {"accuracy": trained.accuracy(x, y), "design_effect": effect}
 
 
-def _read(result: Any) -> float:
-    """Reads the accuracy of a run.
+def _read(result: Any) -> tuple[float, float]:
+    """Reads the accuracy of a run, and the design effect of the records that it is measured on.
 
     Raises:
         InputError: it is something else.
@@ -336,7 +355,10 @@ def _read(result: Any) -> float:
     value = result.get("accuracy") if isinstance(result, Mapping) else None
     if not isinstance(value, float) or not 0 <= value <= 1:
         raise InputError("the result of a run is not an accuracy")
-    return value
+    effect = result.get("design_effect")
+    if not isinstance(effect, float) or not effect >= 1:
+        raise InputError("the result of a run has no design effect")
+    return value, effect
 
 
 def _development(runs: Runs) -> dict[str, Any]:

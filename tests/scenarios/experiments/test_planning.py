@@ -145,7 +145,7 @@ def test_accuracy_without_noise_is_measured_at_half_of_the_clients_too(planned: 
     points = [(point["x"], point["accuracies"]) for point in planned["curves"][0]["points"]]
     base, development = [0.9, 0.9], planned["development"]
     for of_half, goes in (([0.5, 0.5], False), ([0.899, 0.9], True), (None, False)):
-        answered = answers(HOW_MANY, points, base, of_half, development, 1)
+        answered = answers(HOW_MANY, points, base, of_half, development, 1, [1.0])
         assert not answered["law"]["extrapolates"] or goes
 
 
@@ -289,6 +289,24 @@ def test_scenarios_of_other_kinds_and_too_few_clients_are_refused(tmp_path: Path
     with pytest.raises(InputError, match=r"3 clients give 3 numbers of clients .* Bring more clients"):
         plan(few, Question(("central",), 0.8, 4.0), tmp_path / "out", workers=1)
     assert not (tmp_path / "out").exists()
+
+
+def test_records_of_few_held_out_clients_widen_the_interval(planned: dict[str, Any], tmp_path: Path) -> None:
+    data = "data={name='synthetic', records=600, features=4, partition='dirichlet', alpha=0.1, clients=30}"
+    plain = Question(("central",), epsilon=8.0, clients=20, repeats=2)
+    document = plan(small(data), plain, tmp_path, workers=1)
+    [curve] = document["curves"]
+    assert document["development"]["source"] == "clients"
+    assert max(point["design_effect"] for point in curve["points"]) > 1.5
+    assert checked_document(Path(document["path"])) == document
+    points = [(point["x"], point["accuracies"]) for point in curve["points"]]
+    base, development = document["baseline"]["accuracies"], document["development"]
+    independent = answers(plain, points, base, None, development, 1, [1.0])["answer"]
+    assert curve["answer"]["high"] - curve["answer"]["low"] > independent["high"] - independent["low"]
+    assert "6 clients do not train" in (Path(document["path"]) / "report.html").read_text().replace(
+        "\xa0", " "
+    )
+    assert all(point["design_effect"] == 1.0 for point in planned["curves"][0]["points"])
 
 
 PUBLIC_HALF = (
