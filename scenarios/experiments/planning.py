@@ -224,8 +224,8 @@ def _check_cells(runs: Runs) -> None:
         if at.training.adversarial is not None and runs.split.source == "public":
             raise InputError(
                 f"training.adversarial = {at.training.adversarial:g}: trains on the public records, on "
-                f'which the plan measures (trust "{trust}"). Remove it, or set a data.public_fraction of fewer '
-                f"than {LEAST_PUBLIC} records."
+                f'which the plan measures (trust "{trust}"). Remove it, or set a data.public_fraction of '
+                f"fewer than {LEAST_PUBLIC} records."
             )
 
 

@@ -294,7 +294,7 @@ def test_scenarios_of_other_kinds_and_too_few_clients_are_refused(tmp_path: Path
 def test_records_of_few_held_out_clients_widen_the_interval(planned: dict[str, Any], tmp_path: Path) -> None:
     data = "data={name='synthetic', records=600, features=4, partition='dirichlet', alpha=0.1, clients=30}"
     plain = Question(("central",), epsilon=8.0, clients=20, repeats=2)
-    document = plan(small(data), plain, tmp_path, workers=1)
+    document = plan(small(data, "compare.local.sampling.cohort=30"), plain, tmp_path, workers=1)
     [curve] = document["curves"]
     assert document["development"]["source"] == "clients"
     assert max(point["design_effect"] for point in curve["points"]) > 1.5
