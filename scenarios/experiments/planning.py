@@ -117,7 +117,8 @@ class Runs:
         if wanted is not None and wanted < least:
             raise InputError(
                 f'--clients {wanted}: under trust "{trust}" a cohort keeps its share of the clients, '
-                f"and of fewer than {least} that share is no client. Give {least} or more, or set a larger sampling.cohort."
+                f"and of fewer than {least} that share is no client. Give {least} or more, or set a "
+                "larger sampling.cohort."
             )
         numbers = question.grid(self.clients)
         if question.axis == "epsilon":
