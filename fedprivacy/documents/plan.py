@@ -43,6 +43,7 @@ class Measured(Part):
 
     x: Annotated[float, Checked(Annotated[float, Field(gt=0, allow_inf_nan=False)])]
     accuracies: Annotated[tuple[float, ...], ACCURACIES] = ()
+    design_effect: Annotated[float, Checked(Annotated[float, Field(ge=1, allow_inf_nan=False)])] = 1.0
 
     @property
     def mean(self) -> float:
@@ -148,6 +149,7 @@ class PlanDocument(Document):
     question: Annotated[Question, CHECKED]
     development: Annotated[Development, CHECKED]
     baseline: Annotated[Measured | None, Checked(Measured | None, optional=True)] = None
+    baseline_of_half: Annotated[Measured | None, Checked(Measured | None, optional=True)] = None
     curves: Annotated[tuple[Curve, ...], Checked(Annotated[list[Curve], Field(max_length=3)])] = ()
     operator_only: Raw = None
     notes: tuple[str, ...] = ()

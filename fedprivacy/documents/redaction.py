@@ -37,7 +37,8 @@ MEASURED_ON_CLIENTS = (
     *("limits.limiting", "limits.planned", "limits.variants"),  # of a run, where it is a table
     *(
         "baseline",
-        "curves[].points[].accuracies",
+        "baseline_of_half",
+        "curves[].points",  # none where the target is above accuracy without noise: that is a result too
         "curves[].law",
         "curves[].held_out",
         "curves[].answer",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedprivacy.forecast.curve import LEAST_POINTS, Curve
+from fedprivacy.forecast.curve import LEAST_POINTS, MOST_GAIN, Curve
 from fedprivacy.forecast.question import Question
 
 DRAWN = 40  # points of the law for the chart
@@ -61,9 +61,11 @@ def answer(curve: Curve, question: Question) -> dict[str, Any]:
 
 
 def unreachable(
-    question: Question, accuracies: Sequence[float], records: int, interval: Mapping[str, float | None]
+    question: Question, accuracies: Sequence[float], records: float, interval: Mapping[str, float | None]
 ) -> bool:
-    """Whether the wanted accuracy lies above what is reached without any noise.
+    """Whether the wanted accuracy lies above what is reached without any noise by the clients here.
+
+    More clients bring more records, so this is out of reach only where the number of clients is given.
 
     Args:
         question: What is unknown.
@@ -76,12 +78,22 @@ def unreachable(
     )
 
 
-def highest(accuracies: Sequence[float], records: int, interval: Mapping[str, float | None]) -> float:
+def highest(accuracies: Sequence[float], records: float, interval: Mapping[str, float | None]) -> float:
     """The largest accuracy without noise that the repeats and the development records leave possible."""
     mean = sum(accuracies) / len(accuracies)
     over_records = 1.96 * math.sqrt(max(mean * (1 - mean), 0.0) / records)
     over_repeats = (interval["high"] or mean) - mean
     return min(1.0, mean + math.hypot(over_records, over_repeats))
+
+
+def levelled_off(accuracies: Sequence[float], of_half: Sequence[float]) -> bool:
+    """Whether accuracy without noise hardly grows with more clients, so that it bounds that of more.
+
+    Args:
+        accuracies: Of repeats without noise, with all clients.
+        of_half: Of repeats with half of them.
+    """
+    return sum(accuracies) / len(accuracies) - sum(of_half) / len(of_half) <= MOST_GAIN
 
 
 def enough_points(grid: Sequence[float]) -> bool:

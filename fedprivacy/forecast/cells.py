@@ -36,7 +36,7 @@ def cell_tables(
     cohort = laid.get("sampling", {}).get("cohort")
     if cohort is None:
         return laid
-    return lay(laid, {("sampling", "cohort"): max(1, cohort * clients // total)})
+    return lay(laid, {("sampling", "cohort"): cohort * clients // total})
 
 
 def least_clients(tables: Tables, trust: str, total: int) -> int:

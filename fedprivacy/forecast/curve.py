@@ -24,6 +24,7 @@ MOST_FALL = 3.0  # standard errors by which means may fall where they should ris
 MOST_MISFIT = 4.0  # by which the squared error of the law may exceed what the repeats explain,
 SMALL_ERROR = 0.02  # unless it is as small as this: a finite set of development records bends a curve too
 TOLERANCE = 0.01  # the standard deviation by which a law may miss and still serve to predict
+MOST_GAIN = 0.02  # of accuracy without noise by twice the clients, where it has levelled off
 LEAST_POINTS = 4  # for three parameters
 
 
@@ -60,16 +61,18 @@ class Curve:
         accuracies: Shape (points, repeats).
         floor: The accuracy of a guess.
         highest: The largest accuracy that the law may approach: without noise, with its error.
-        records: The development records that accuracies are measured on.
+        records: The development records that accuracies are measured on, over their design effect.
         seed: Draws the replicates.
+        levelled_off: Whether more clients would hardly raise `highest`.
     """
 
     x: tuple[float, ...]
     accuracies: tuple[tuple[float, ...], ...]
     floor: float
     highest: float
-    records: int
+    records: float
     seed: int
+    levelled_off: bool = True
 
     @cached_property
     def means(self) -> Floats:
@@ -117,9 +120,9 @@ class Curve:
 
     @property
     def follows_the_law(self) -> bool:
-        """Whether the law may go beyond what was measured: it fits, rises, and has predicted the last."""
+        """Whether the law may go beyond what was measured: it fits, rises, and its bound is level."""
         fits = self.misfit <= MOST_MISFIT or self.fit_error <= SMALL_ERROR
-        return self.held_out.agrees and self.fall <= MOST_FALL and fits
+        return self.held_out.agrees and self.fall <= MOST_FALL and fits and self.levelled_off
 
     @property
     def limit(self) -> float:
@@ -173,7 +176,13 @@ class Curve:
 
 
 def curve_of(
-    points: Sequence[tuple[float, Sequence[float]]], *, floor: float, highest: float, records: int, seed: int
+    points: Sequence[tuple[float, Sequence[float]]],
+    *,
+    floor: float,
+    highest: float,
+    records: float,
+    seed: int,
+    levelled_off: bool = True,
 ) -> Curve:
     """The curve of points, in the order of their numbers.
 
@@ -183,7 +192,8 @@ def curve_of(
         highest: As of `Curve`.
         records: As of `Curve`.
         seed: As of `Curve`.
+        levelled_off: As of `Curve`.
     """
     ordered = sorted(points, key=lambda point: point[0])
     accuracies = tuple(tuple(map(float, values)) for _, values in ordered)
-    return Curve(tuple(float(x) for x, _ in ordered), accuracies, floor, highest, records, seed)
+    return Curve(tuple(float(x) for x, _ in ordered), accuracies, floor, highest, records, seed, levelled_off)

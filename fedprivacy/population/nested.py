@@ -30,11 +30,13 @@ class DevelopmentSplit:
         people: The clients that train, with their records.
         source: The source of the development records: "public", "clients" or "records".
         rows: Their numbers, shape (development records,).
+        sizes: The records of each client held out, in the order of `rows`; None where none is.
     """
 
     people: Population
     source: str
     rows: NDArray[np.int64]
+    sizes: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, people: Population, seed: int) -> DevelopmentSplit:
@@ -54,7 +56,7 @@ class DevelopmentSplit:
             held = np.sort(order[: round(SHARE * partition.clients)])
             training = np.setdiff1d(order, held)
             rows = np.concatenate([partition.records(int(client)) for client in held])
-            return cls(nested(people, training, len(training)), "clients", rows)
+            return cls(nested(people, training, len(training)), "clients", rows, partition.sizes[held])
         groups, measured = [], []
         for client in range(partition.clients):
             records = stream.permutation(partition.records(client))

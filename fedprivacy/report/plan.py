@@ -20,11 +20,12 @@ LAW = (
 )
 REACH = (
     "Beyond the largest measured number the law answers up to four times as far, and only where it has "
-    "predicted the largest number from the others, fits, and where no mean falls by more than noise explains."
+    "predicted the largest number from the others, fits, where no mean falls by more than noise explains, "
+    "and where all clients reach at most two points more without noise than half of them."
 )
 MEASURED_ON = {
     "public": "Accuracy while planning is that on {records} public records, which no client owns.",
-    "clients": "A fifth of the clients do not train: their {records} records measure accuracy meanwhile.",
+    "clients": "{clients} do not train: their {records} records measure accuracy, with the error of so many.",
     "records": "A fifth of each client's records do not train: these {records} measure accuracy meanwhile.",
 }
 
@@ -44,7 +45,10 @@ def page(document: PlanDocument, *, error: bool = False, command: bool = False) 
     ]
     drawn = _picture(document)
     missing = Text(answer.sentence(document), "status")
-    measured_on = MEASURED_ON[document.development.source].format(records=f"{document.development.records:,}")
+    measured_on = MEASURED_ON[document.development.source].format(
+        records=f"{document.development.records:,}",
+        clients=words.counted(document.development.total - document.development.clients, "client"),
+    )
     sections = [
         Section("guarantees", "What a run as planned would guarantee", protection.blocks(cells, "")),
         Section("law", "The law and its error", [Text(LAW), *_checks(document), Text(REACH)], folded=False),

@@ -9,7 +9,7 @@ from typing import Any
 from fedprivacy.documents.plan import PlanDocument
 from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.errors import InputError
-from fedprivacy.forecast.answer import enough_points, forecast, highest, unreachable
+from fedprivacy.forecast.answer import enough_points, forecast, highest, levelled_off, unreachable
 from fedprivacy.forecast.cells import cell_tables, is_public
 from fedprivacy.forecast.curve import curve_of
 from fedprivacy.forecast.question import Question
@@ -38,7 +38,7 @@ SETTINGS = (
 )
 INTERVALS = (
     "Intervals are 95 % of a parametric bootstrap over repeats, each with other clients and other noise, "
-    "with the error of the development records. They do not cover another task, or clients unlike these."
+    "with the error of the development records, that of few clients where these lend them. They do not cover another task, or clients unlike these."
 )
 
 
@@ -46,8 +46,10 @@ def answers(
     question: Question,
     points: Sequence[tuple[float, Sequence[float]]],
     baseline: Sequence[float],
+    of_half: Sequence[float] | None,
     development: Mapping[str, Any],
     seed: int,
+    effects: Sequence[float],
 ) -> dict[str, Any]:
     """The forecast of one curve, from its accuracies alone.
 
@@ -55,11 +57,13 @@ def answers(
         question: What is unknown.
         points: Each number with the accuracies of its repeats.
         baseline: The accuracies without noise.
+        of_half: Those of half of the clients; None where they were not measured.
         development: The document's part about development records.
         seed: The scenario's, which draws the replicates.
+        effects: The design effects of the baseline and of each number.
     """
-    records = development["records"]
-    top = highest(baseline, records, interval(list(baseline)))
+    records = development["records"] / max(effects)
+    top = highest(baseline, development["records"] / effects[0], interval(list(baseline)))
     means = [sum(values) / len(values) for _, values in points]
     curve = curve_of(
         points,
@@ -67,15 +71,17 @@ def answers(
         highest=max(top, *means),
         records=records,
         seed=seed,
+        levelled_off=of_half is not None and levelled_off(baseline, of_half),
     )
     return forecast(curve, question)
 
 
-def no_answer(clients: int) -> dict[str, Any]:
-    """The answer where the wanted accuracy is above that without noise."""
+def no_answer(question: Question, clients: int) -> dict[str, Any]:
+    """The answer where the wanted accuracy is above that without noise: more clients may reach it."""
     size = float(clients)
     none = dict.fromkeys(("value", "low", "high"))
-    answer = {"verdict": "unreachable", **none, "largest": size, "limit": size}
+    verdict = "beyond" if question.unknown == "clients" else "unreachable"
+    answer = {"verdict": verdict, **none, "largest": size, "limit": size}
     return {"answer": answer, "guarantees": []}
 
 
@@ -113,15 +119,18 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     trusts = [curve["trust"] for curve in curves]
     refuse_difference(trusts, list(question.trusts), "curves", where, "its question asks for", AGAIN)
     baseline = document["baseline"]["accuracies"]
-    none = unreachable(question, baseline, development["records"], interval(baseline))
+    effect = document["baseline"]["design_effect"]
+    of_half = (document.get("baseline_of_half") or {}).get("accuracies")
+    none = unreachable(question, baseline, development["records"] / effect, interval(baseline))
     for number, curve in enumerate(curves):
         key = f"curves[{number}]"
         points = [(point["x"], point["accuracies"]) for point in curve.get("points", ())]
         if none:
-            derived = no_answer(development["clients"])
+            derived = no_answer(question, development["clients"])
         else:
             _check_points(points, question, f"{where}: {key}.points")
-            derived = answers(question, points, baseline, development, scenario.seed)
+            effects = [effect, *(point["design_effect"] for point in curve["points"])]
+            derived = answers(question, points, baseline, of_half, development, scenario.seed, effects)
             _check_planned(curve, scenario, development, key, where)
         for name, value in derived.items():
             source = "its accuracies imply"

@@ -1,6 +1,7 @@
 """`fedprivacy plan`: how many clients a target takes, the least epsilon, or the accuracy to expect.
 
-without noise, all clients x repeats -> is the target out of reach? Then stop.
+without noise, all clients x repeats -> does the target lie above? Then stop.
+without noise, half of the clients x repeats -> has accuracy levelled off? Else extrapolate nothing.
 for each trust model: numbers x repeats -> accuracy on development records -> law -> answer
 at the answer: repeats -> accuracy on test records, measured once
 """
@@ -14,19 +15,21 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.documents.plan import PlanDocument
 from fedprivacy.errors import InputError
 from fedprivacy.forecast.answer import enough_points, unreachable
 from fedprivacy.forecast.cells import cell_tables, is_public, least_clients
 from fedprivacy.forecast.curve import FARTHEST, LEAST_POINTS
+from fedprivacy.forecast.design_effect import design_effect
 from fedprivacy.forecast.question import Question
 from fedprivacy.io.environment import versions
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population, population
-from fedprivacy.population.nested import DevelopmentSplit, nested
+from fedprivacy.population.nested import LEAST_PUBLIC, DevelopmentSplit, nested
 from fedprivacy.records.run_record import scenario_digest
 from fedprivacy.records.seed_statistics import interval
 from fedprivacy.report import write as write_report
@@ -110,6 +113,13 @@ class Runs:
         """
         question = self.question
         least = least_clients(self.scenario.tables(), trust, self.people.partition.clients)
+        wanted = question.clients
+        if wanted is not None and wanted < least:
+            raise InputError(
+                f'--clients {wanted}: under trust "{trust}" a cohort keeps its share of the clients, '
+                f"and of fewer than {least} that share is no client. Give {least} or more, or set a "
+                "larger sampling.cohort."
+            )
         numbers = question.grid(self.clients)
         if question.axis == "epsilon":
             return [(x, x, question.clients or 0) for x in numbers]
@@ -152,11 +162,13 @@ def plan(
         InputError: before anything is written, if a run cannot be planned, or `resume` not be resumed.
         RunError: if a run fails.
     """
+    _check_scenario(scenario)
     people = population(scenario.data)
     model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
     split = DevelopmentSplit.of(people, scenario.seed)
     runs = Runs(scenario, question, model, people, split, workers, allow_code)
     _check_clients(question, runs.clients, people.partition.clients)
+    _check_cells(runs)
     for trust in question.trusts:  # refuses what cannot be planned before any work
         for _, epsilon, clients in runs.grid(trust):
             runs.plan(trust, epsilon, clients)
@@ -174,10 +186,48 @@ def plan(
         if job.finished is not None:
             return job.finished
         with JobOutcome(job.path, job.again, announce=False):
-            document = _document(job, runs, *_measured(job, runs, on_run))
+            document = _document(job, runs, **_measured(job, runs, on_run))
             job.directory.write_document(document)
             write_report(document, job.path)
         return document
+
+
+def _check_scenario(scenario: Scenario) -> None:
+    """Refuses a scenario whose runs a plan would replace by others."""
+    if scenario.data.task != CLASSIFICATION:
+        raise InputError(
+            f'data.task = "{scenario.data.task}": a plan forecasts accuracy, which a classification '
+            "alone has. Use fedprivacy run or fedprivacy compare, which report the measures of this task."
+        )
+    if scenario.privacy.groups is not None:
+        raise InputError(
+            "privacy.groups: a plan has one epsilon for all clients, and would forecast better runs than "
+            "those with groups. Remove them, and plan with each group's epsilon."
+        )
+
+
+def _check_cells(runs: Runs) -> None:
+    """Refuses settings of single trust models that runs of a plan do not have."""
+    total = runs.people.partition.clients
+    least = least_clients(runs.scenario.tables(), "none", total)
+    if runs.clients < least:
+        raise InputError(
+            f"sampling.cohort: {runs.clients} of {total} clients can train here, and without noise "
+            f"a cohort's share of fewer than {least} is no client. Set a larger one."
+        )
+    for trust in ("none", *runs.question.trusts):
+        at = runs.cell(trust, None if trust == "none" else 1.0, runs.clients)
+        if at.server.patience is not None:
+            raise InputError(
+                f"server.patience = {at.server.patience}: a plan trains all rounds, and would forecast other "
+                f'runs (trust "{trust}"). Remove it, and set server.rounds.'
+            )
+        if at.training.adversarial is not None and runs.split.source == "public":
+            raise InputError(
+                f"training.adversarial = {at.training.adversarial:g}: trains on the public records, on "
+                f'which the plan measures (trust "{trust}"). Remove it, or set a data.public_fraction of '
+                f"fewer than {LEAST_PUBLIC} records."
+            )
 
 
 def _check_clients(question: Question, available: int, total: int) -> None:
@@ -195,29 +245,49 @@ def _check_clients(question: Question, available: int, total: int) -> None:
         )
 
 
-def _measured(
-    job: StoredJob, runs: Runs, on_run: OnRun | None
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _measured(job: StoredJob, runs: Runs, on_run: OnRun | None) -> dict[str, Any]:
     """The runs without noise, and the curve of each trust model."""
     question, scenario = runs.question, runs.scenario
-    [without] = _accuracies(job, runs, [("none", None, runs.clients)], on_run, tested=False)
-    baseline = {"x": float(runs.clients), "accuracies": without}
+
+    def without_noise(clients: int) -> dict[str, Any]:
+        [[accuracies, effect]] = _accuracies(job, runs, [("none", None, clients)], on_run, tested=False)
+        return {"x": float(clients), "accuracies": accuracies, "design_effect": effect}
+
+    baseline = without_noise(runs.clients)
+    without = baseline["accuracies"]
     development = _development(runs)
-    if unreachable(question, without, development["records"], interval(without)):
-        return baseline, [{"trust": trust, **no_answer(runs.clients)} for trust in question.trusts]
+    records = development["records"] / baseline["design_effect"]
+    if unreachable(question, without, records, interval(without)):
+        curves = [{"trust": trust, **no_answer(question, runs.clients)} for trust in question.trusts]
+        return {"baseline": baseline, "curves": curves}
+    half = runs.clients // 2
+    least = least_clients(scenario.tables(), "none", runs.people.partition.clients)
+    of_half = without_noise(half) if question.axis == "clients" and half >= least else None
     grids = {trust: runs.grid(trust) for trust in question.trusts}
     places = [(trust, epsilon, clients) for trust, grid in grids.items() for _, epsilon, clients in grid]
     every = iter(_accuracies(job, runs, places, on_run, tested=False))
     curves = []
     for trust, grid in grids.items():
-        points = [(x, next(every)) for x, _, _ in grid]
-        answered = answers(question, points, without, development, scenario.seed)
-        measured = [{"x": x, "accuracies": values} for x, values in points]
+        places_of = [(x, *next(every)) for x, _, _ in grid]
+        points = [(x, values) for x, values, _ in places_of]
+        effects = [effect for _, _, effect in places_of]
+        answered = answers(
+            question,
+            points,
+            without,
+            of_half and of_half["accuracies"],
+            development,
+            scenario.seed,
+            [baseline["design_effect"], *effects],
+        )
+        measured = [
+            {"x": x, "accuracies": values, "design_effect": effect} for x, values, effect in places_of
+        ]
         curves.append({"trust": trust, "points": measured, **answered})
     finals = [(curve["trust"], *_final(question, curve["answer"], runs.clients)) for curve in curves]
     tests: Sequence[list[float] | None] = [None] * len(finals)
     if len(runs.people.dataset.y_test):
-        tests = _accuracies(job, runs, finals, on_run, tested=True)
+        tests = [values for values, _ in _accuracies(job, runs, finals, on_run, tested=True)]
     for curve, (trust, epsilon, clients), accuracies in zip(curves, finals, tests, strict=True):
         planned = runs.plan(trust, epsilon, clients)
         curve |= {
@@ -227,7 +297,7 @@ def _measured(
             "planned": planned.to_json(),
             "guarantees": claims_of(planned, tested=not development["public"]),
         }
-    return baseline, curves
+    return {"baseline": baseline, "baseline_of_half": of_half, "curves": curves}
 
 
 def _final(question: Question, answer: Mapping[str, Any], available: int) -> tuple[float, int]:
@@ -246,16 +316,20 @@ def _accuracies(
     on_run: OnRun | None,
     *,
     tested: bool,
-) -> list[list[float]]:
-    """The accuracies of all repeats at each place, in order."""
+) -> list[tuple[list[float], float]]:
+    """The accuracies of all repeats at each place, in order, and their mean design effect."""
     tasks = [task for place in places for task in runs.tasks(*place, tested=tested)]
-    values: dict[int, float] = {}
+    values: dict[int, tuple[float, float]] = {}
     for at, value in job.cells.complete(_run, _read, tasks, runs.workers):
         values[at] = value
         if on_run:
             on_run(tasks[at][0], len(values), len(tasks))
     repeats = runs.question.repeats
-    return [[values[at] for at in range(start, start + repeats)] for start in range(0, len(tasks), repeats)]
+    results = []
+    for start in range(0, len(tasks), repeats):
+        accuracies, effects = zip(*(values[at] for at in range(start, start + repeats)), strict=True)
+        results.append((list(accuracies), sum(effects) / repeats))
+    return results
 
 
 def _run(
@@ -267,11 +341,14 @@ def _run(
     chosen = split.first(planned.population, seed + repeat)
     trained = train(scenario, planned, chosen, allow_code=allow_code)
     x, y = people.held_out("test") if tested else (split.x, split.y)
-    return {"accuracy": trained.accuracy(x, y)}
+    effect = 1.0
+    if split.sizes is not None and not tested:
+        effect = design_effect(trained.right(split.people, split.rows), split.sizes)
+    return {"accuracy": trained.accuracy(x, y), "design_effect": effect}
 
 
-def _read(result: Any) -> float:
-    """Reads the accuracy of a run.
+def _read(result: Any) -> tuple[float, float]:
+    """Reads the accuracy of a run, and the design effect of the records that it is measured on.
 
     Raises:
         InputError: it is something else.
@@ -279,7 +356,10 @@ def _read(result: Any) -> float:
     value = result.get("accuracy") if isinstance(result, Mapping) else None
     if not isinstance(value, float) or not 0 <= value <= 1:
         raise InputError("the result of a run is not an accuracy")
-    return value
+    effect = result.get("design_effect")
+    if not isinstance(effect, float) or not effect >= 1:
+        raise InputError("the result of a run has no design effect")
+    return value, effect
 
 
 def _development(runs: Runs) -> dict[str, Any]:
@@ -293,9 +373,7 @@ def _development(runs: Runs) -> dict[str, Any]:
     }
 
 
-def _document(
-    job: StoredJob, runs: Runs, baseline: dict[str, Any], curves: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _document(job: StoredJob, runs: Runs, **measured: Any) -> dict[str, Any]:
     scenario = runs.scenario
     return PlanDocument.new(
         name=scenario.name,
@@ -310,8 +388,7 @@ def _document(
         scenario_digest=scenario_digest(job.directory),
         question=runs.question.to_json(),
         development=_development(runs),
-        baseline=baseline,
-        curves=curves,
+        **measured,
         **closing(scenario),
         performance=Performance.of_process(job.seconds),
     ).to_json()

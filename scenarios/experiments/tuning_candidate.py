@@ -52,13 +52,16 @@ class Trained:
 
     def shares(self, people: Population) -> NDArray[np.float64]:
         """Of each client's own records, shape (clients,)."""
-        order = people.partition.order
+        return shares(self.right(people, people.partition.order), people.partition.offsets)
+
+    def right(self, people: Population, order: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether it names each record of a data set rightly, shape (records,)."""
         right = np.empty(len(order), dtype=np.bool_)
         parameters = torch.from_numpy(self.weights)
         for start in range(0, len(order), 8192):
             rows = order[start : start + 8192]
             right[start : start + 8192] = _right(self.module, parameters, people, rows)
-        return shares(right, people.partition.offsets)
+        return right
 
 
 @torch.no_grad()

@@ -46,6 +46,8 @@ def sentence(document: PlanDocument) -> str:
         return f"The answer is {WITHHELD}."
     if _unreachable(document):
         return f"{wanted(document)} is out of reach: {_without_noise(document)}."
+    if not any(curve.points for curve in document.curves):
+        return f"{wanted(document)} at {_epsilon(document)} takes {_more_than_here(document)}."
     several = len(document.curves) > 1
     phrases = [
         f"{phrase_of(document, curve, brief=several)} under {curve.trust}" for curve in document.curves
@@ -86,6 +88,8 @@ def phrase_of(document: PlanDocument, curve: Curve, *, brief: bool = False) -> s
             return "no accuracy that the law can state so far beyond the data"
         beyond = f", extrapolated beyond {answer.largest:,.0f} clients" * (answer.verdict == "extrapolated")
         return f"{words.accuracy(answer.value)} ({of}{_shares(answer)}){beyond}"
+    if answer.verdict == "beyond" and not curve.points:
+        return _more_than_here(document)
     if answer.verdict == "beyond":
         unreached = "" if brief else " (the curve does not reach it)"
         return f"more than {_named(document, answer.largest)}{unreached}"
@@ -124,6 +128,8 @@ def _focus(document: PlanDocument, curve: Curve) -> tuple[str, str]:
     if answer.value is None:
         if question.unknown == "accuracy":
             return "—", target
+        if not curve.points:
+            return f"more than {_named(document, answer.largest)}", f"{target}: {_without_noise(document)}"
         return f"more than {_named(document, answer.largest)}", f"{target}: the curve does not reach it"
     if question.unknown == "accuracy":
         return words.accuracy(answer.value), f"{target}; {INTERVAL} {_shares(answer)}"
@@ -164,6 +170,17 @@ def _without_noise(document: PlanDocument) -> str:
     base = document.baseline
     assert base is not None  # an answer that is shown has it
     return f"{words.counted(int(base.x), 'client')} without noise reach {words.accuracy(base.mean)}"
+
+
+def _more_than_here(document: PlanDocument) -> str:
+    """That all clients that train here are too few, at any epsilon."""
+    base = document.baseline
+    assert base is not None  # an answer that is shown has it
+    clients = words.counted(int(base.x), "client")
+    reached = words.accuracy(base.mean)
+    return (
+        f"more than the {clients} that can train here, with or without noise (without, these reach {reached})"
+    )
 
 
 def _epsilon(document: PlanDocument) -> str:

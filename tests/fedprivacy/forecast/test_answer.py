@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedprivacy.forecast.answer import answer, forecast, highest, unreachable
+from fedprivacy.forecast.answer import answer, forecast, highest, levelled_off, unreachable
 from fedprivacy.forecast.curve import Curve
 from fedprivacy.forecast.law import Law
 from fedprivacy.forecast.question import Question
@@ -65,6 +65,14 @@ def test_what_the_law_did_not_predict_is_not_extrapolated() -> None:
     assert not odd.held_out.agrees
     result = answer(odd, clients(0.85))
     assert (result["verdict"], result["limit"]) == ("beyond", 320.0)
+
+
+def test_where_accuracy_without_noise_still_grows_nothing_is_extrapolated() -> None:
+    growing = replace(curve(), levelled_off=False)
+    result = answer(growing, clients(0.85))
+    assert (result["verdict"], result["limit"]) == ("beyond", 320.0)
+    assert levelled_off([0.95, 0.97], [0.94, 0.95])
+    assert not levelled_off([0.76, 0.77], [0.7, 0.72])
 
 
 def test_the_least_epsilon_is_never_extrapolated() -> None:

@@ -16,6 +16,7 @@ from fedprivacy.errors import InputError
 from fedprivacy.forecast.question import Question
 from fedprivacy.report.answers.plan import sentence
 from fedprivacy.scenario import Scenario
+from fedprivacy.verification.plan import answers
 from fedprivacy.verification.verify import checked_document
 from scenarios.cli.main import app
 from scenarios.experiments import planning
@@ -120,11 +121,32 @@ def test_the_least_epsilon(tmp_path: Path) -> None:
 
 def test_a_target_above_no_noise_is_told_at_once(tmp_path: Path) -> None:
     document = plan(small(), Question(("local",), 0.999, 4.0, repeats=2), tmp_path, workers=1)
-    assert document["curves"][0]["answer"]["verdict"] == "unreachable"
+    assert document["curves"][0]["answer"]["verdict"] == "beyond"  # more clients bring more records
     assert len(list((Path(document["path"]) / "cells").iterdir())) == 2  # the runs without noise
+    answer = sentence(read_as(PlanDocument, document))
+    assert "takes more than the 160 clients that can train here, with or without noise" in answer
+    assert checked_document(Path(document["path"])) == document
+    assert "out of reach" not in (Path(document["path"]) / "report.html").read_text()
+
+
+def test_a_target_above_no_noise_is_out_of_reach_of_so_many_clients(tmp_path: Path) -> None:
+    question = Question(("local",), 0.999, clients=100, repeats=2)
+    document = plan(small(), question, tmp_path, workers=1)
+    assert document["curves"][0]["answer"]["verdict"] == "unreachable"
     assert "out of reach: 160 clients without noise reach" in sentence(read_as(PlanDocument, document))
     assert checked_document(Path(document["path"])) == document
     assert "out of reach" in (Path(document["path"]) / "report.html").read_text()
+
+
+def test_accuracy_without_noise_is_measured_at_half_of_the_clients_too(planned: dict[str, Any]) -> None:
+    half = planned["baseline_of_half"]
+    assert half["x"] == 80
+    assert len(half["accuracies"]) == 2
+    points = [(point["x"], point["accuracies"]) for point in planned["curves"][0]["points"]]
+    base, development = [0.9, 0.9], planned["development"]
+    for of_half, goes in (([0.5, 0.5], False), ([0.899, 0.9], True), (None, False)):
+        answered = answers(HOW_MANY, points, base, of_half, development, 1, [1.0])
+        assert not answered["law"]["extrapolates"] or goes
 
 
 def test_an_interrupted_plan_resumes_to_the_same(planned: dict[str, Any], tmp_path: Path) -> None:
@@ -209,8 +231,16 @@ def test_results_on_records_of_clients_are_the_operators(tmp_path: Path, declare
     assert checked_document(folder) == document
     shown = public(document)
     [curve] = shown["curves"]
-    assert ("baseline" in shown) is ("answer" in curve) is ("accuracies" in curve["points"][0])
+    assert ("baseline" in shown) is ("answer" in curve) is ("points" in curve)
     assert ("baseline" in shown) is declared
+    unreached = plan(small(*own), Question(("central",), 0.999, 8.0, repeats=2), tmp_path / "out", workers=1)
+    if not declared:  # one bit of the accuracy for each question would give all of it
+        varying = ("started", "question", "performance", "path")
+        first, second = (
+            {key: value for key, value in public(each).items() if key not in varying}
+            for each in (document, unreached)
+        )
+        assert first == second
     page, whole = (folder / "report.html").read_text(), (folder / "operator.html").read_text()
     assert ("with the fitted law" in page) is declared
     if not declared:
@@ -258,6 +288,67 @@ def test_scenarios_of_other_kinds_and_too_few_clients_are_refused(tmp_path: Path
     )
     with pytest.raises(InputError, match=r"3 clients give 3 numbers of clients .* Bring more clients"):
         plan(few, Question(("central",), 0.8, 4.0), tmp_path / "out", workers=1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_records_of_few_held_out_clients_widen_the_interval(planned: dict[str, Any], tmp_path: Path) -> None:
+    data = "data={name='synthetic', records=600, features=4, partition='dirichlet', alpha=0.1, clients=30}"
+    plain = Question(("central",), epsilon=8.0, clients=20, repeats=2)
+    document = plan(small(data, "compare.local.sampling.cohort=30"), plain, tmp_path, workers=1)
+    [curve] = document["curves"]
+    assert document["development"]["source"] == "clients"
+    assert max(point["design_effect"] for point in curve["points"]) > 1.5
+    assert checked_document(Path(document["path"])) == document
+    points = [(point["x"], point["accuracies"]) for point in curve["points"]]
+    base, development = document["baseline"]["accuracies"], document["development"]
+    independent = answers(plain, points, base, None, development, 1, [1.0])["answer"]
+    assert curve["answer"]["high"] - curve["answer"]["low"] > independent["high"] - independent["low"]
+    assert "6 clients do not train" in (Path(document["path"]) / "report.html").read_text().replace(
+        "\xa0", " "
+    )
+    assert all(point["design_effect"] == 1.0 for point in planned["curves"][0]["points"])
+
+
+PUBLIC_HALF = (
+    "data={name='synthetic', records=600, features=4, partition='iid', clients=50, public_fraction=0.5}"
+)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "question", "message"),
+    [
+        (
+            ["privacy.groups={strict={epsilon=0.5, share=0.2}}"],
+            HOW_MANY,
+            r"privacy\.groups: .* Remove them, and plan with each group's epsilon",
+        ),
+        (
+            [PUBLIC_HALF, "server.patience=1"],
+            Question(("central",), 0.7, 4.0),
+            r"server\.patience = 1: .* Remove it, and set server\.rounds",
+        ),
+        (
+            [PUBLIC_HALF, "training.adversarial=1.0"],
+            Question(("central",), 0.7, 4.0),
+            r"training\.adversarial = 1: trains on the public records",
+        ),
+        ([], Question(("local",), epsilon=4.0, clients=3), r"--clients 3: .* Give 4 or more"),
+        ([], Question(("local",), 0.7, clients=3), r"--clients 3: .* Give 4 or more"),
+    ],
+)
+def test_settings_that_the_runs_of_a_plan_would_not_have_are_refused(
+    overrides: list[str], question: Question, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=message):
+        plan(small(*overrides), question, tmp_path / "out", workers=1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_another_task_is_refused_with_the_reason(tmp_path: Path) -> None:
+    scenario = small()
+    regression = scenario.model_copy(update={"data": scenario.data.model_copy(update={"task": "regression"})})
+    with pytest.raises(InputError, match=r'data\.task = "regression": a plan forecasts accuracy'):
+        plan(regression, HOW_MANY, tmp_path / "out", workers=1)
     assert not (tmp_path / "out").exists()
 
 
