@@ -175,12 +175,29 @@ def test_targets_of_a_file_are_scaled_by_the_scenarios_bounds(tmp_path: Path) ->
     test = (np.load(path)["y_test"] - 30) / [30, 40]
     assert data.y_test == pytest.approx(test, abs=1e-6)
     assert (test > 1).any()  # held-out targets are not cut
+    people = population(from_file(path, *BOUNDS, "public_fraction=0.5").data)
+    public = people.partition.public
+    expected = ((y - 30) / [30, 40])[public]
+    assert people.held_out("public")[1] == pytest.approx(expected, abs=1e-6)  # neither are public ones
+    assert (expected > 1).any()
+    clients = np.setdiff1d(np.arange(len(y)), public)
+    assert np.array_equal(people.dataset.y[clients], data.y[clients])
     # Another client's target changes no other.
     y[0] = 1e6
     other = population(from_file(saved(tmp_path, y_train=y), *BOUNDS).data).dataset
     assert np.array_equal(other.y[1:], data.y[1:])
     single = saved(tmp_path, y_train=y[:, 0], y_test=np.zeros(20))
     assert population(from_file(single, *BOUNDS[:2], "target_high=70").data).dataset.y.shape == (40, 1)
+
+
+def test_public_synthetic_targets_are_not_cut() -> None:
+    narrow = ("data.task=regression", "data.target_low=-1.0", "data.target_high=1.0")
+    people = population(scenario(*narrow, "data.public_fraction=0.5").data)
+    _, y = people.held_out("public")
+    assert y.min() < 0
+    assert y.max() > 1
+    trained = np.delete(people.dataset.y, people.partition.public, axis=0)
+    assert (trained.min(), trained.max()) == (0, 1)
 
 
 def test_a_table_has_several_targets(tmp_path: Path) -> None:
