@@ -34,7 +34,7 @@ class TargetBounds:
         return np.subtract(self.high, self.low)
 
     def scaled(self, values: NDArray[Any]) -> NDArray[np.float32]:
-        """Numbers in units of their bounds, float32, shape (records, targets); beyond them below 0 or above 1.
+        """Numbers with the bounds at 0 and 1, float32, shape (records, targets); none is cut.
 
         Args:
             values: Shape (records, targets).

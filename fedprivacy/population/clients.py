@@ -139,7 +139,10 @@ def _targets(y: NDArray[Any], bounds: TargetBounds | None) -> NDArray[np.float32
 
 
 def _within_bounds(y: NDArray[Any], bounds: TargetBounds | None, partition: Partition) -> NDArray[Any]:
-    """Targets, cut to their bounds but for public records: metrics on these show bounds that are too narrow."""
+    """Targets, cut to their bounds except those of public records.
+
+    Metrics on these show bounds that are too narrow.
+    """
     if bounds is None:
         return y
     within = np.clip(y, 0.0, 1.0)

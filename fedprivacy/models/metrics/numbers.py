@@ -19,6 +19,7 @@ class _PerTarget(Metric):
     tasks = frozenset({REGRESSION})
     higher_is_better = False
     is_share = False
+    most = math.inf
 
     def __init__(self) -> None:
         self._means: list[BlockMean] = []
@@ -79,6 +80,7 @@ class R2(Metric):
     name, title = "r2", "R2"
     meaning = "the share of the targets' variance that is explained; predicting their mean gives 0 %"
     tasks = frozenset({REGRESSION})
+    least = -math.inf
 
     def __init__(self) -> None:
         self._errors = Rmse()
