@@ -13,6 +13,7 @@ import tomli_w
 
 from fedprivacy.errors import InputError
 from fedprivacy.population.clients import population
+from fedprivacy.records.run_record import BOUNDS_PUBLIC
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.loading import load
 from fedprivacy.verification.verify import checked_document
@@ -102,6 +103,8 @@ def test_a_regression_learns_and_its_page_names_its_metric(
     assert "R2 (higher is better)" in text
     assert "Measures beside R2" in text
     assert "ccuracy" not in text
+    assert BOUNDS_PUBLIC in document["notes"]
+    assert "were not read off clients" in text
     assert checked_document(Path(document["path"]))["final"] == document["final"]
     from scenarios.cli.display import show_run
 
@@ -120,6 +123,8 @@ def test_a_comparison_is_of_the_primary_metric(task: tuple[str, ...], tmp_path: 
         workers=1,
     )
     title = "R2" if "huber" in task[-1] else "accuracy of labels"
+    assert (BOUNDS_PUBLIC in document["notes"]) == (title == "R2")
+    assert ("cut at 100 %" if title == "R2" else "cut at 0 and 100 %") in document["interval"]
     for cell in document["cells"]:
         assert cell["accuracy"] is None
         assert cell["score"]["mean"] == pytest.approx(np.mean(cell["scores"]))
