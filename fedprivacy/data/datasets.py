@@ -209,7 +209,7 @@ def synthetic_targets(
                     y[rows] = stream.random((size, targets)) < 1.0 / (1.0 + np.exp(-mean))
             else:
                 numbers = mean + stream.standard_normal((size, targets))
-                y[rows] = bounds.scaled(numbers, cut=purpose == "train")
+                y[rows] = bounds.scaled(numbers)
         return x, y
 
     x, y = draw(records, "train")

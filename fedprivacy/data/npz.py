@@ -410,8 +410,8 @@ def _wrong_labels(name: str, labels: NDArray[Any]) -> Iterator[tuple[str, str]]:
     whole = labels.dtype.kind != "f" or bool(np.all(np.isfinite(labels) & (labels == np.floor(labels))))
     if not whole:
         bad = labels[~(np.isfinite(labels) & (labels == np.floor(labels)))][0]
-        others = ' To predict numbers set data.task = "regression".' if np.isfinite(bad) else ""
-        yield f"{name} has the label {bad:g}", remedy + others
+        others = ' To predict numbers name the file in a scenario with data.task = "regression".'
+        yield f"{name} has the label {bad:g}", remedy + others * bool(np.isfinite(bad))
     elif labels.min() < 0:
         yield f"{name} has the label {int(labels.min())}", remedy
     elif labels.max() > MAX_LABEL:

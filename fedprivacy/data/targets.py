@@ -33,15 +33,13 @@ class TargetBounds:
         """The distance of the bounds of each target, shape (targets,)."""
         return np.subtract(self.high, self.low)
 
-    def scaled(self, values: NDArray[Any], *, cut: bool) -> NDArray[np.float32]:
-        """Numbers as a model learns them, float32, shape (records, targets).
+    def scaled(self, values: NDArray[Any]) -> NDArray[np.float32]:
+        """Numbers with the bounds at 0 and 1, float32, shape (records, targets); none is cut.
 
         Args:
             values: Shape (records, targets).
-            cut: Whether numbers beyond the bounds become 0 or 1, as those that clients train on do.
         """
-        scaled = (values.astype(np.float64) - np.array(self.low)) / self.width
-        return (np.clip(scaled, 0.0, 1.0) if cut else scaled).astype(np.float32)
+        return ((values.astype(np.float64) - np.array(self.low)) / self.width).astype(np.float32)
 
     def restored(self, scaled: NDArray[Any]) -> NDArray[np.float64]:
         """Scaled numbers in the units of the targets, shape (records, targets)."""

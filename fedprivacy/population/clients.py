@@ -91,6 +91,7 @@ def _population(options: Options, stamp: tuple[str, int, int] | None) -> Populat
         return _from_file(options)
     data = _generated(options)
     partition = _deal(options, data.y, None)
+    data = replace(data, y=_within_bounds(data.y, data.target_bounds, partition))
     if options.scaling == "none":
         return Population(data, partition)
     scaling = _scaling(options, None, lambda: [data.x[partition.public]])
@@ -105,9 +106,10 @@ def _from_file(options: Npz | FlwrDatasets | TableFile) -> Population:
         y, y_test = y.astype(np.int64), y_test.astype(np.int64)
     else:
         bounds = options.target_bounds(facts.targets)
-        y, y_test = _targets(y, bounds, cut=True), _targets(y_test, bounds, cut=False)
+        y, y_test = _targets(y, bounds), _targets(y_test, bounds)
     users = npz.array(path, "user_train") if options.partition == "by-user" else None
     partition = _deal(options, y, users)
+    y = _within_bounds(y, bounds, partition)
     columns, names = None, facts.feature_names
     if isinstance(options, Npz) and (options.columns is not None or options.without is not None):
         columns = chosen(options.columns, options.without, names, facts.features[0])
@@ -131,9 +133,21 @@ def _from_file(options: Npz | FlwrDatasets | TableFile) -> Population:
     return Population(dataset, partition, owned)
 
 
-def _targets(y: NDArray[Any], bounds: TargetBounds | None, *, cut: bool) -> NDArray[np.float32]:
+def _targets(y: NDArray[Any], bounds: TargetBounds | None) -> NDArray[np.float32]:
     """Numbers scaled by public bounds, or labels as 0 and 1, float32, shape (records, targets)."""
-    return columns_of(y).astype(np.float32) if bounds is None else bounds.scaled(columns_of(y), cut=cut)
+    return columns_of(y).astype(np.float32) if bounds is None else bounds.scaled(columns_of(y))
+
+
+def _within_bounds(y: NDArray[Any], bounds: TargetBounds | None, partition: Partition) -> NDArray[Any]:
+    """Targets, cut to their bounds except those of public records.
+
+    Metrics on these show bounds that are too narrow.
+    """
+    if bounds is None:
+        return y
+    within = np.clip(y, 0.0, 1.0)
+    within[partition.public] = y[partition.public]
+    return within
 
 
 def _owned(path: str, users: NDArray[Any]) -> bool:

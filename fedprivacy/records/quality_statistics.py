@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedprivacy.documents.cell import CellColumn, CellGroup, CellUsers
+from fedprivacy.models.metrics.registry import METRICS
 from fedprivacy.records.seed_statistics import interval
 
 Final = Mapping[str, Any]
@@ -18,9 +19,11 @@ def quality_over_seeds(finals: Sequence[Final]) -> dict[str, Any]:
         finals: `final` of each seed's run; they have the same held-out records.
     """
     fields: dict[str, Any] = {}
+    ranges = {metric.name: (metric.most, metric.least) for metric in METRICS}
     if all(final.get("measures") for final in finals):
         fields["measures"] = {
-            name: _figure([final["measures"].get(name) for final in finals]) for name in finals[0]["measures"]
+            name: _figure([final["measures"].get(name) for final in finals], *ranges.get(name, ()))
+            for name in finals[0]["measures"]
         }
     if all(final.get("groups") for final in finals):
         fields["groups"] = [_column(columns) for columns in _aligned(finals, "groups")]
@@ -55,6 +58,9 @@ def _column(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return CellColumn.new(column=columns[0]["column"], edges=columns[0]["edges"], groups=groups).to_json()
 
 
-def _figure(values: Sequence[float | None]) -> dict[str, float | None] | None:
+def _figure(
+    values: Sequence[float | None], most: float = 1.0, least: float = 0.0
+) -> dict[str, float | None] | None:
+    """Mean and interval within the range of a metric, that of a share by default; None without all values."""
     known = [value for value in values if value is not None]
-    return interval(known) if known and len(known) == len(values) else None
+    return interval(known, most, least) if known and len(known) == len(values) else None

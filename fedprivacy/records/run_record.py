@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.data.tasks import CLASSIFICATION
+from fedprivacy.data.tasks import CLASSIFICATION, REGRESSION
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.documents.guarantee import BudgetGroup, Privacy, Terms
 from fedprivacy.documents.headline import scored, stated_metric
@@ -42,6 +42,10 @@ if TYPE_CHECKING:  # a stored run is checked without torch
 TUNING_UNSTATED = (
     "The scenario does not say how its hyperparameters were chosen. If private data was used to "
     "choose them, that choice is not charged for in any epsilon here."
+)
+BOUNDS_PUBLIC = (
+    "No epsilon here covers the choice of target_low and target_high: each guarantee assumes that they were "
+    "not read off clients' targets."
 )
 ADAPTIVE_NOTE = (
     "The clipping norm above is that of the first round: it follows a quantile of the norms of updates, by "
@@ -285,6 +289,12 @@ def _stated_groups(plan: Plan, ledger: Mapping[str, Any]) -> dict[str, Any]:
     return {"groups": stated}
 
 
+def choice_notes(scenario: Scenario) -> list[str]:
+    """The notes about choices that guarantees do not charge for: hyperparameters, and bounds of targets."""
+    bounded = getattr(scenario.data, "task", CLASSIFICATION) == REGRESSION
+    return [scenario.tuning or TUNING_UNSTATED, *[BOUNDS_PUBLIC] * bounded]
+
+
 def notes_of(
     scenario: Scenario, plan: Plan, rounds: Sequence[Mapping[str, Any]], *, tested: bool
 ) -> list[str]:
@@ -298,7 +308,7 @@ def notes_of(
     """
     dropout, data = scenario.federation.dropout, scenario.data
     return [
-        scenario.tuning or TUNING_UNSTATED,
+        *choice_notes(scenario),
         *[TESTED_NOTE] * tested,
         *[UNTESTED_NOTE] * (isinstance(data, OnNodes) and data.test is None),
         *_stopping(scenario, plan, rounds),

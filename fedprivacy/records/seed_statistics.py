@@ -14,15 +14,21 @@ import scipy
 from fedprivacy.documents.headline import headline
 from fedprivacy.guarantees.ledger import BROKEN_OFF, broke_off
 from fedprivacy.guarantees.statement import Guarantee
+from fedprivacy.models.metrics.metric import Metric
 
-INTERVAL = (
-    "95 % Student t over seeds, cut at 0 and 100 % (the test set is the same, its size is not in it; the "
-    "finding's intervals are those of the differences, seed by seed)"
+_INTERVAL = (
+    "95 % Student t over seeds, cut at {} (the test set is the same, its size is not in it; the finding's "
+    "intervals are those of the differences, seed by seed)"
 )
 
 MOST_POINTS = 100.0  # two accuracies cannot differ by more
 WIDE = 10.0  # points: an interval that reaches as far to either side may still tell a difference
 MOST_SEEDS = 1000  # beyond these nobody would train
+
+
+def interval_words(metric: type[Metric]) -> str:
+    """What the intervals of a comparison's headline figure are, in words."""
+    return _INTERVAL.format("0 and 100 %" if math.isfinite(metric.least) else "100 %")
 
 
 def within_range(text: str) -> str:
@@ -123,15 +129,16 @@ def _far(guarantee: Mapping[str, Any]) -> float:
 
 @dataclass(frozen=True)
 class Difference:
-    """By how many percentage points one cell is more accurate than another, over the seeds of both.
+    """By how many percentage points one cell is better than another, over the seeds of both.
 
     Args:
-        mean: The accuracy of the first cell over these seeds, as a share.
-        minus: The accuracy of the second.
+        mean: The headline figure of the first cell over these seeds, as a share.
+        minus: That of the second.
         points: Their difference, in percentage points with one decimal.
         low: The lower end of its 95 % Student t interval, likewise; None with one seed.
         high: The upper end.
         seeds: How many seeds both have.
+        most: The points that a difference cannot exceed; infinite for a score, which may be an R2.
     """
 
     mean: float
@@ -140,6 +147,7 @@ class Difference:
     low: float | None
     high: float | None
     seeds: int
+    most: float = MOST_POINTS
 
     @property
     def undecided(self) -> bool:
@@ -173,16 +181,16 @@ class Difference:
         return "less" if self.points >= 0 else "more"
 
     def interval(self) -> str:
-        """The interval in words, in the direction in which `points` is positive, cut at 100 points."""
+        """The interval in words, in the direction in which `points` is positive, cut at `most`."""
         if self.low is None or self.high is None:
             return "one seed, no interval"
         low, high = (self.low, self.high) if self.points >= 0 else (-self.high, -self.low)
-        low, high = max(low, -MOST_POINTS), min(high, MOST_POINTS)
+        low, high = max(low, -self.most), min(high, self.most)
         return f"95 % interval {low:.1f} to {high:.1f} over {self.seeds} paired seeds"
 
 
 def difference(first: Mapping[str, Any], second: Mapping[str, Any], level: float = 0.95) -> Difference | None:
-    """The first cell's accuracy less the second's, paired by seed; None where they share no seed.
+    """The first cell's headline figure less the second's, paired by seed; None where they share no seed.
 
     Args:
         first: A cell, with `seeds` and `accuracies`, or `scores` of another task.
@@ -199,7 +207,8 @@ def difference(first: Mapping[str, Any], second: Mapping[str, Any], level: float
     gap, half = _student([mine[seed] - other[seed] for seed in shared], level)
     mean, minus = (float(np.mean([run[seed] for seed in shared])) for run in (mine, other))
     low, high = (None, None) if half is None else (_points(gap - half), _points(gap + half))
-    return Difference(mean, minus, _points(gap), low, high, len(shared))
+    most = math.inf if first.get("scores") else MOST_POINTS
+    return Difference(mean, minus, _points(gap), low, high, len(shared), most)
 
 
 def _student(values: Sequence[float], level: float = 0.95) -> tuple[float, float | None]:

@@ -28,7 +28,7 @@ GENERATOR = b'<meta name="generator" content="fedprivacy list">'
 MOST = 2**30  # bytes of a page
 HEAD = (
     "run", "started", "kind", "trust", "unit, adjacency", "epsilon: server", "participant", "outsider",
-    "delta", "accuracy", "status", "tags",
+    "delta", "accuracy or score", "status", "tags",
 )  # fmt: skip
 OPERATOR_HEAD = ("seed", "command", "error", "seconds")  # and the keys of a row
 
@@ -114,12 +114,19 @@ def _row(row: Mapping[str, Any], page: str | None, operator: bool) -> IndexRow:
         Cell(row["unit"] or "-"),
         *(Cell(missing) if epsilon is None else Cell(printed(epsilon), epsilon) for epsilon in epsilons),
         Cell("-") if row["delta"] is None else Cell(f"{row['delta']:g}", row["delta"]),
-        Cell("-") if row["accuracy"] is None else Cell(percent(row["accuracy"]), row["accuracy"]),
+        _quality(row),
         Cell(row["status"] or "-"),
         Cell(", ".join(row["tags"]) or "-"),
         *(_plain(row[key]) for key in (OPERATOR_HEAD if operator else ())),
     )
     return IndexRow(cells, f"{quote(os.fsencode(row['run']))}/{page}" if page else None)
+
+
+def _quality(row: Mapping[str, Any]) -> Cell:
+    """The accuracy of a run, or the score of one that predicts no classes, with its metric."""
+    if row["accuracy"] is not None:
+        return Cell(percent(row["accuracy"]), row["accuracy"])
+    return Cell((row["kind"] == "run" and row.get("answer")) or "-")
 
 
 def _plain(value: Any) -> Cell:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,18 +11,19 @@ from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.documents import comparison
 from fedprivacy.documents.cell import Ablated, Gap
 from fedprivacy.documents.cell import Cell as StoredCell
-from fedprivacy.documents.headline import headline, scored, task_of
+from fedprivacy.documents.headline import headline, primary_of, scored, task_of
 from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.guarantees.charge import under_way
+from fedprivacy.models.metrics.registry import PRIMARY
 from fedprivacy.records.comparison_summary import finding
 from fedprivacy.records.limits import gaps, limiting
 from fedprivacy.records.quality_statistics import quality_over_seeds
-from fedprivacy.records.run_record import TUNING_UNSTATED
+from fedprivacy.records.run_record import choice_notes
 from fedprivacy.records.seed_statistics import (
-    INTERVAL,
     Difference,
     difference,
     interval,
+    interval_words,
     mean_curve,
     mean_per_class,
     weakest,
@@ -177,10 +177,10 @@ def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: b
         tested: Whether held-out records belong to clients.
     """
     return {
-        "interval": INTERVAL,
+        "interval": interval_words(primary_of(scenario.tables())),
         "operator_only": list(comparison.CompareDocument.OPERATOR_ONLY),
         "notes": [
-            scenario.tuning or TUNING_UNSTATED,
+            *choice_notes(scenario),
             ONE_RUN_ALONE,
             *[WITHOUT_NOISE] * any(cell.part in ("baselines", "limits") for cell in cells),
             *under_way(status),
@@ -217,11 +217,12 @@ def _stopping(cells: Sequence[Cell]) -> list[str]:
 
 
 def _reached(task: str, figures: Sequence[float | None]) -> dict[str, Any]:
-    """The headline figure of a cell over its seeds; an R2 may be below 0, and not be defined."""
+    """The headline figure of a cell over its seeds; one that a seed lacks has no interval."""
     known = [figure for figure in figures if figure is not None]
     if task == CLASSIFICATION:
         return {"accuracy": interval(known), "accuracies": figures}
-    mean = interval(known, least=-math.inf) if len(known) == len(figures) else None
+    metric = PRIMARY[task]
+    mean = interval(known, metric.most, metric.least) if len(known) == len(figures) else None
     return {**scored(task, mean), "scores": figures}
 
 

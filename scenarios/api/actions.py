@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fedprivacy.account.charge import Charge
+from fedprivacy.documents.headline import primary_of
 from fedprivacy.documents.redaction import measured_on_clients
 from fedprivacy.errors import InputError
 from fedprivacy.scenario import Scenario
@@ -160,9 +161,10 @@ def _run(
     kind.check(requested.scenario, options)
     check_tracking(track, operator, resumed=False)
     rounds = requested.scenario.server.rounds if isinstance(requested.scenario, Scenario) else None
+    title = primary_of(requested.scenario.tables()).title
     with (
         tracking(track, requested.scenario, options.out, operator) as tracked,
-        _shown(lambda: kind.progress(requested.scenario), progress, rounds) as show_event,
+        _shown(lambda: kind.progress(requested.scenario), progress, rounds, title) as show_event,
     ):
         document = kind.run(requested.scenario, options, tracked.beside(show_event))
         tracked.result(document)
@@ -569,10 +571,12 @@ def _jobs() -> Any:
 
 
 @contextmanager
-def _shown(display: Callable[[], Any], progress: bool, total: int | None = None) -> Iterator[Any]:
+def _shown(
+    display: Callable[[], Any], progress: bool, total: int | None = None, metric: str = "accuracy"
+) -> Iterator[Any]:
     """Shows progress, or gives a function that ignores its arguments."""
     if not progress:
         yield lambda *_: None
         return
-    with notebook_progress(total) if in_notebook() else display() as on_event:
+    with notebook_progress(total, metric) if in_notebook() else display() as on_event:
         yield on_event

@@ -255,6 +255,8 @@ def _plain_table(x: Any, y: Any, users: Any, classes: tuple[str, ...] = (), wher
         problems.append(
             f"{where}: {x.shape} records and {y.shape} labels. Give x of shape (records, ...) and y of shape "
             "(records,)."
+            + " Several targets or labels: save the arrays with numpy.savez, and name the file in a scenario "
+            'with data.task = "regression" or "multi-label" (docs/tasks.md).' * (y.ndim == 2)
         )
     elif _missing(given, y):
         problems.append(f"{where}: y: a record has no label. Leave the record out.")

@@ -44,11 +44,12 @@ class Line:
 
 
 @contextmanager
-def notebook_progress(total: int | None = None) -> Iterator[Callable[..., None]]:
+def notebook_progress(total: int | None = None, metric: str = "accuracy") -> Iterator[Callable[..., None]]:
     """Shows progress in a notebook.
 
     Args:
         total: The number of rounds, cells or queries, where it is known before the first.
+        metric: The name of a round's headline figure.
 
     Yields:
         A function that is called with each event: of a round or query, or a cell's label, number and total.
@@ -61,7 +62,7 @@ def notebook_progress(total: int | None = None) -> Iterator[Callable[..., None]]
     def on_event(*event: Any) -> None:
         nonlocal count, last
         count += 1
-        label, done, whole = _label(event[0] if event else None), count, total
+        label, done, whole = _label(event[0] if event else None, metric), count, total
         if len(event) == 3:  # of a job of many runs
             label, done, whole = str(event[0]), int(event[1]), int(event[2])
         if time.monotonic() - last >= INTERVAL or done == whole:
@@ -71,14 +72,14 @@ def notebook_progress(total: int | None = None) -> Iterator[Callable[..., None]]
     yield on_event
 
 
-def _label(event: Any) -> str:
+def _label(event: Any, metric: str) -> str:
     if not isinstance(event, dict):
         return ""
     if "accuracy" in event:
+        from fedprivacy.documents.headline import headline
         from fedprivacy.guarantees import so_far
 
-        named = "score" if "score" in event else "accuracy"
-        reached = event[named]
-        quality = "" if reached is None else f"{named} {percent(reached)}"
+        reached = headline(event)
+        quality = "" if reached is None else f"{metric} {percent(reached)}"
         return ", ".join(filter(None, ["rounds", quality, so_far.message(event)]))
     return str(event.get("name", ""))

@@ -13,6 +13,7 @@ import tomli_w
 
 from fedprivacy.errors import InputError
 from fedprivacy.population.clients import population
+from fedprivacy.records.run_record import BOUNDS_PUBLIC
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.loading import load
 from fedprivacy.verification.verify import checked_document
@@ -102,6 +103,8 @@ def test_a_regression_learns_and_its_page_names_its_metric(
     assert "R2 (higher is better)" in text
     assert "Measures beside R2" in text
     assert "ccuracy" not in text
+    assert BOUNDS_PUBLIC in document["notes"]
+    assert "were not read off clients" in text
     assert checked_document(Path(document["path"]))["final"] == document["final"]
     from scenarios.cli.display import show_run
 
@@ -120,6 +123,8 @@ def test_a_comparison_is_of_the_primary_metric(task: tuple[str, ...], tmp_path: 
         workers=1,
     )
     title = "R2" if "huber" in task[-1] else "accuracy of labels"
+    assert (BOUNDS_PUBLIC in document["notes"]) == (title == "R2")
+    assert ("cut at 100 %" if title == "R2" else "cut at 0 and 100 %") in document["interval"]
     for cell in document["cells"]:
         assert cell["accuracy"] is None
         assert cell["score"]["mean"] == pytest.approx(np.mean(cell["scores"]))
@@ -175,12 +180,29 @@ def test_targets_of_a_file_are_scaled_by_the_scenarios_bounds(tmp_path: Path) ->
     test = (np.load(path)["y_test"] - 30) / [30, 40]
     assert data.y_test == pytest.approx(test, abs=1e-6)
     assert (test > 1).any()  # held-out targets are not cut
+    people = population(from_file(path, *BOUNDS, "public_fraction=0.5").data)
+    public = people.partition.public
+    expected = ((y - 30) / [30, 40])[public]
+    assert people.held_out("public")[1] == pytest.approx(expected, abs=1e-6)  # neither are public ones
+    assert (expected > 1).any()
+    clients = np.setdiff1d(np.arange(len(y)), public)
+    assert np.array_equal(people.dataset.y[clients], data.y[clients])
     # Another client's target changes no other.
     y[0] = 1e6
     other = population(from_file(saved(tmp_path, y_train=y), *BOUNDS).data).dataset
     assert np.array_equal(other.y[1:], data.y[1:])
     single = saved(tmp_path, y_train=y[:, 0], y_test=np.zeros(20))
     assert population(from_file(single, *BOUNDS[:2], "target_high=70").data).dataset.y.shape == (40, 1)
+
+
+def test_public_synthetic_targets_are_not_cut() -> None:
+    narrow = ("data.task=regression", "data.target_low=-1.0", "data.target_high=1.0")
+    people = population(scenario(*narrow, "data.public_fraction=0.5").data)
+    _, y = people.held_out("public")
+    assert y.min() < 0
+    assert y.max() > 1
+    trained = np.delete(people.dataset.y, people.partition.public, axis=0)
+    assert (trained.min(), trained.max()) == (0, 1)
 
 
 def test_a_table_has_several_targets(tmp_path: Path) -> None:

@@ -46,18 +46,19 @@ class LabelAccuracy(_LabelCounts):
 
 
 class LabelF1(_LabelCounts):
-    """The mean over labels of F1, the harmonic mean of precision and recall."""
+    """The mean of F1, the harmonic mean of precision and recall, over the labels that occur.
+
+    A label occurs where a record has it, or is predicted to have it.
+    """
 
     name, title = "label_f1", "F1 of labels"
-    meaning = "the mean over labels of the harmonic mean of precision and recall"
+    meaning = "the mean, over labels that are true or predicted of a record, of the F1 score"
 
     def value(self) -> float | None:
-        """As `Metric` has it; None where no record has, or is named, one of the labels."""
+        """As `Metric` has it; None where no label is true or predicted of any record."""
         assert self._counted is not None
-        true, named, hits = self._counted
-        if not (true + named).all():
-            return None
-        return math.fsum(2 * hits / (true + named)) / len(true)
+        true, named, hits = self._counted[:, (self._counted[0] + self._counted[1]) > 0]
+        return math.fsum(2 * hits / (true + named)) / len(true) if len(true) else None
 
 
 class LabelAuroc(Metric):

@@ -24,6 +24,8 @@ class Metric(ABC):
     tasks: ClassVar[frozenset[str]]  # of `fedprivacy.data.tasks`
     higher_is_better: ClassVar[bool] = True
     is_share: ClassVar[bool] = True  # printed in percent; else a number in the units of the targets
+    least: ClassVar[float] = 0.0  # no value is below: intervals are cut there
+    most: ClassVar[float] = 1.0  # nor above
     needs_finite: ClassVar[bool] = False  # whether it is undefined for a model that has diverged
 
     @abstractmethod

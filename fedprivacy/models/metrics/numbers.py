@@ -1,4 +1,4 @@
-"""Metrics of predicted numbers; of several targets of a record it is the mean over the targets."""
+"""Metrics of predicted numbers; R2 of several targets of a record is the mean over the targets."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from fedprivacy.models.prediction import Predictions
 
 
 class _PerTarget(Metric):
-    """A mean of one number for each target, target by target."""
+    """A mean of one number for each target, target by target.
+
+    As a metric it is of a single target: several may have different units, and their mean has none.
+    """
 
     tasks = frozenset({REGRESSION})
     higher_is_better = False
     is_share = False
+    most = math.inf
 
     def __init__(self) -> None:
         self._means: list[BlockMean] = []
@@ -34,6 +38,10 @@ class _PerTarget(Metric):
     def _of(self, errors: NDArray[np.float64]) -> NDArray[np.float64]:
         raise NotImplementedError
 
+    def single(self) -> float | None:
+        """The mean of the only target; None of several."""
+        return self.values()[0] if len(self._means) == 1 else None
+
     def values(self) -> list[float]:
         """The mean of each target."""
         return [mean.value() for mean in self._means]
@@ -43,30 +51,30 @@ class Rmse(_PerTarget):
     """The root of the mean squared error."""
 
     name, title = "rmse", "RMSE"
-    meaning = "the root of the mean squared error, in units of the target; 0 is best"
+    meaning = "the root of the mean squared error, in units of a single target; 0 is best"
 
     def _of(self, errors: NDArray[np.float64]) -> NDArray[np.float64]:
         return errors**2
 
     def value(self) -> float | None:
-        """As `Metric` has it."""
-        squares = self.values()
-        return finite(math.fsum(map(math.sqrt, squares)) / len(squares))
+        """As `Metric` has it; None of several targets."""
+        square = self.single()
+        return None if square is None else finite(math.sqrt(square))
 
 
 class MeanAbsoluteError(_PerTarget):
     """The mean distance between prediction and target."""
 
     name, title = "mean_absolute_error", "mean absolute error"
-    meaning = "the mean distance between prediction and target, in units of the target; 0 is best"
+    meaning = "the mean distance of prediction and target, in units of a single target; 0 is best"
 
     def _of(self, errors: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.abs(errors)
 
     def value(self) -> float | None:
-        """As `Metric` has it."""
-        means = self.values()
-        return finite(math.fsum(means) / len(means))
+        """As `Metric` has it; None of several targets."""
+        mean = self.single()
+        return None if mean is None else finite(mean)
 
 
 class R2(Metric):
@@ -79,6 +87,7 @@ class R2(Metric):
     name, title = "r2", "R2"
     meaning = "the share of the targets' variance that is explained; predicting their mean gives 0 %"
     tasks = frozenset({REGRESSION})
+    least = -math.inf
 
     def __init__(self) -> None:
         self._errors = Rmse()

@@ -48,7 +48,7 @@ class Cost:
             return ""
         if gap.low is None or gap.high is None:
             return gap.interval()
-        low, high = max(gap.low, -100.0), min(gap.high, 100.0)
+        low, high = max(gap.low, -gap.most), min(gap.high, gap.most)
         return f"95 % interval {low:.1f} to {high:.1f}".replace("-", "−")
 
 
@@ -115,5 +115,5 @@ def _difference(base: Cell, cell: Cell) -> Difference | None:
     first, second = base.accuracies, cell.accuracies
     if len(first) != len(second) or not first or None in (*first, *second):
         return None
-    seeds = range(len(first))
-    return difference({"seeds": seeds, "accuracies": first}, {"seeds": seeds, "accuracies": second})
+    seeds, key = range(len(first)), "scores" if base.scores else "accuracies"
+    return difference({"seeds": seeds, key: first}, {"seeds": seeds, key: second})

@@ -129,7 +129,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "negative label": ({"y_train": np.array([0, 1, -1, 0, 1, 1])}, [f"y_train has the label -1. {WHOLE}"]),
     "half a label": (
         {"y_test": np.array([0, 0.5, 1])},
-        [f'y_test has the label 0.5. {WHOLE} To predict numbers set data.task = "regression".'],
+        [
+            f"y_test has the label 0.5. {WHOLE} To predict numbers name the file in a scenario with "
+            'data.task = "regression".'
+        ],
     ),
     "no label": ({"y_test": np.array([0, np.nan, 1])}, [f"y_test has the label nan. {WHOLE}"]),
     "a label like an id": (

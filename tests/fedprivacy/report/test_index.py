@@ -52,6 +52,16 @@ def test_an_epsilon_is_rounded_up_and_a_missing_one_is_explained() -> None:
     assert ">no guarantee</td>" not in page
 
 
+def test_a_run_of_no_classes_has_its_score_with_the_metric() -> None:
+    page = render([row("r", accuracy=None, answer="R2 55.1 %")], [False])
+    assert ">R2 55.1 %</td>" in page
+    assert "accuracy or score" in page
+    assert "R2 55.1 %" not in render([row("r", answer="R2 55.1 %")], [False])
+    assert "12 people" not in render(
+        [row("r", kind="statistics", accuracy=None, answer="12 people")], [False]
+    )
+
+
 def test_the_policy_allows_the_script_of_the_page_alone() -> None:
     page = render([row("r")], [False])
     [script] = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)

@@ -229,3 +229,12 @@ def test_from_twenty_owners_on_clients_are_protected_and_not_named(owners: int, 
     people = fp.people(table, "sick", users="who", bounds={"age": (0, 500)})
     assert fp.scenario_for(people).privacy.unit == unit
     assert ("owner-1" in people.owners) == (unit == "example")
+
+
+def test_numbers_and_several_targets_are_refused_with_a_remedy_that_holds(arrays: tuple) -> None:
+    x, y, _ = arrays
+    several = message(x, np.stack([y, y], axis=1))
+    assert "save the arrays with numpy.savez" in several
+    assert "docs/tasks.md" in several
+    assert "savez" not in message(x, y[:-1])
+    assert "in a scenario with data.task" in message(x, y + 0.5)

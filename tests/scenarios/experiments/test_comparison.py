@@ -237,6 +237,19 @@ def test_an_interval_ends_at_100_points_also_in_what_an_earlier_version_stored()
     assert within_range(text.replace("-100.0 to 100.0", "-508.3 to 605.3")) == text
 
 
+def test_an_interval_of_an_r2_may_end_beyond_100_points() -> None:
+    def of_score(cell: dict[str, Any], *scores: float) -> dict[str, Any]:
+        return {**cell, "accuracies": [None] * len(scores), "scores": list(scores)}
+
+    central = of_score(plain_cell("central", 1.0, 0.5, 0.5), 0.5, 0.6)
+    local = of_score(plain_cell("local", 1.0, 0.5, 0.5), -1.5, -1.8)
+    gap = difference(central, local)
+    assert gap is not None
+    assert gap.high is not None
+    assert gap.high > 220
+    assert gap.interval() == f"95 % interval {gap.low:.1f} to {gap.high:.1f} over 2 paired seeds"
+
+
 def test_where_the_interval_covers_0_no_difference_is_told() -> None:
     cells = [
         plain_cell("central", 1.0, 0.90, 0.91, 0.92), plain_cell("central", 8.0, 0.90, 0.90, 0.90),

@@ -27,6 +27,10 @@ def test_metrics_are_those_of_scikit_learn() -> None:
 def test_a_label_that_no_record_has() -> None:
     y, table = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[0.8, 0.1], [0.3, 0.2]])
     found = measure(ALL, [(Predictions(table > 0.5, table), y)])
-    assert (found["label_accuracy"], found["label_f1"], found["label_auroc"]) == (1.0, None, 1.0)
+    assert (found["label_accuracy"], found["label_f1"], found["label_auroc"]) == (1.0, 1.0, 1.0)
+    named = np.array([[True, True], [False, False]])  # a label that no record has is predicted: its F1 is 0
+    assert measure(ALL, [(Predictions(named, table), y)])["label_f1"] == 0.5
+    nothing = np.zeros((2, 2), bool)
+    assert measure(ALL, [(Predictions(nothing, table), 0 * y)])["label_f1"] is None
     none = measure(ALL, [(Predictions(table > 0.5, np.full((2, 2), np.nan)), y)])
     assert (none["label_accuracy"], none["label_auroc"], none["label_brier"]) == (1.0, None, None)

@@ -21,8 +21,11 @@ def test_metrics_are_those_of_scikit_learn(targets: int, mean: float) -> None:
     named = y + stream.normal(size=(300, targets))
     found = measure(ALL, [(Predictions(named), y)])
     assert found["r2"] == pytest.approx(r2_score(y, named), rel=1e-9)
-    assert found["rmse"] == pytest.approx(root_mean_squared_error(y, named))
-    assert found["mean_absolute_error"] == pytest.approx(mean_absolute_error(y, named))
+    if targets == 1:
+        assert found["rmse"] == pytest.approx(root_mean_squared_error(y, named))
+        assert found["mean_absolute_error"] == pytest.approx(mean_absolute_error(y, named))
+    else:  # a mean of different units has none
+        assert (found["rmse"], found["mean_absolute_error"]) == (None, None)
 
 
 def test_the_mean_of_the_targets_explains_nothing() -> None:
