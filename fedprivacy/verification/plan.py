@@ -38,7 +38,9 @@ SETTINGS = (
 )
 INTERVALS = (
     "Intervals are 95 % of a parametric bootstrap over repeats, each with other clients and other noise, "
-    "with the error of the development records, that of few clients where these lend them. They do not cover another task, or clients unlike these."
+    ""
+    "with the error of the development records, that of few clients where these lend them. They do not cover "
+    "another task, or clients unlike these."
 )
 
 

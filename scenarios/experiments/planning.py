@@ -194,9 +194,9 @@ def plan(
 
 def _check_scenario(scenario: Scenario) -> None:
     """Refuses a scenario whose runs a plan would replace by others."""
-    if scenario.data.task != CLASSIFICATION:
+    if (task := getattr(scenario.data, "task", CLASSIFICATION)) != CLASSIFICATION:
         raise InputError(
-            f'data.task = "{scenario.data.task}": a plan forecasts accuracy, which a classification '
+            f'data.task = "{task}": a plan forecasts accuracy, which a classification '
             "alone has. Use fedprivacy run or fedprivacy compare, which report the measures of this task."
         )
     if scenario.privacy.groups is not None:
@@ -275,7 +275,7 @@ def _measured(job: StoredJob, runs: Runs, on_run: OnRun | None) -> dict[str, Any
             question,
             points,
             without,
-            of_half and of_half["accuracies"],
+            None if of_half is None else of_half["accuracies"],
             development,
             scenario.seed,
             [baseline["design_effect"], *effects],
