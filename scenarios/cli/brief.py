@@ -134,7 +134,9 @@ def _stated(group: Sequence[Guarantee], among: Sequence[Guarantee]) -> str:
         epsilons = [each.epsilon or 0.0 for each in alike]
         ends = dict.fromkeys(printed(end) for end in (min(epsilons), max(epsilons)))
         terms = f", {_terms(alike)}" if several else ""
-        noise = _NOISE.get(str(alike[0].trust))
+        trust = str(alike[0].trust)
+        # Against the shuffler itself, whose place is the server's, nothing rests on the shuffler.
+        noise = _NOISE.get("local" if (trust, alike[0].observer) == ("shuffled", "server") else trust)
         parts.append(f"epsilon = {' to '.join(ends)}{terms}{f' ({noise})' if noise else ''}")
     reasons = dict.fromkeys(_reason(each) for each in group if not each.holds)
     parts += [f"no guarantee ({'; '.join(reasons)})"] if reasons else []

@@ -29,6 +29,12 @@ def test_shared_terms_are_stated_once() -> None:
     assert terms_line(both).startswith("Each epsilon: delta = 1e-05, unit client, replace-one. ")
 
 
+def test_against_the_shuffler_nothing_rests_on_the_shuffler() -> None:
+    lines = observer_lines([guarantee(name, 1.0, trust="shuffled") for name in ("server", "analyst")])
+    assert lines["server"] == "server: epsilon = 1 (by each client's own noise)"
+    assert lines["analyst"].endswith("(by each client's own noise, if the shuffler is honest)")
+
+
 def test_terms_that_differ_stand_beside_each_epsilon() -> None:
     both = [guarantee("participant", 1.0), guarantee("outsider", 2.0, 1e-6)]
     for line, delta in zip(observer_lines(both).values(), ("1e-05", "1e-06"), strict=True):
