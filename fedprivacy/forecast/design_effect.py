@@ -8,7 +8,7 @@ from scipy.stats import norm, t
 
 
 def design_effect(right: NDArray[np.bool_], sizes: NDArray[np.int64]) -> float:
-    """The variance of an accuracy over drawn clients, over that of as many independent records; at least 1.
+    """Variance of an accuracy over drawn clients, over that of independent records; at least 1.
 
     It is widened for few clients, by the quantile of Student's t over the normal one (Kish 1965).
 

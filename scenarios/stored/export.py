@@ -93,7 +93,7 @@ def public_tables(document: Mapping[str, Any]) -> dict[str, Rows]:
     tables = {}
     for name, rows_of in TABLES[document["kind"]].items():
         whole, rows = rows_of(document), rows_of(shown)
-        if name == "groups" and not rows:  # of a scenario that names none, or withheld
+        if not rows and (whole or name == "groups"):  # all are withheld, or the scenario names none
             continue
         lost = {
             column

@@ -361,7 +361,7 @@ def test_a_regression_states_its_errors_on_test_records(incomes: Path, tmp_path:
     assert noisy["rmse"]["low"] < noisy["rmse"]["mean"] < noisy["rmse"]["high"]
     assert "cells[].held_out" in document["simulation_only"]
     assert checked_document(Path(document["path"]))["cells"] == document["cells"]
-    page = Page((Path(document["path"]) / "report.html").read_text())
+    page = Page((Path(document["path"]) / "operator.html").read_text())  # of records of people
     assert "Errors in predicting income of test records" in page.text("held-out")
 
 
