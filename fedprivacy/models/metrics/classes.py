@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.data.tasks import CLASSIFICATION
+from fedprivacy.models.metrics.areas import MeanArea
 from fedprivacy.models.metrics.metric import BlockMean, Metric
 from fedprivacy.models.prediction import Predictions
 
 BINS = 15
-MOST_SCORES = 5 * 10**7  # of an AUROC over all classes: beyond, sorting them takes minutes
 
 
 class ClassCounts(Metric):
@@ -82,57 +81,15 @@ class F1(ClassCounts):
         return float(np.mean(2 * hits / (records + times_named)))
 
 
-class Auroc(Metric):
-    """One class against the rest, the mean over the classes that some records have and some have not.
-
-    Its chunks are kept, in at most `MOST_SCORES` numbers.
-    """
+class Auroc(MeanArea):
+    """One class against the rest, the mean over the classes that some records have and some have not."""
 
     name, title = "auroc", "AUROC"
     meaning = "the mean over classes of the area under the ROC curve; guessing gives 50 %"
     tasks = frozenset({CLASSIFICATION})
-    needs_finite = True
 
-    def __init__(self) -> None:
-        self._targets: list[NDArray[np.int64]] = []
-        self._scores: list[NDArray[np.float64]] = []
-        self._held = 0
-
-    def update(self, outputs: Predictions, targets: NDArray[Any]) -> None:
-        """As `Metric` has it."""
-        self._held += outputs.probabilities.size
-        if self._held > MOST_SCORES:
-            self._targets, self._scores = [], []
-            return
-        self._targets.append(targets)
-        self._scores.append(outputs.probabilities)
-
-    def value(self) -> float | None:
-        """As `Metric` has it."""
-        if self._held > MOST_SCORES:
-            return None
-        y, scores = np.concatenate(self._targets), np.concatenate(self._scores)
-        present = np.unique(y)
-        if len(present) < 2:
-            return None
-        return mean_area([(scores[y == label, label], scores[y != label, label]) for label in present])
-
-
-def mean_area(sides: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> float:
-    """The mean over classes of how often a record inside scores above one outside.
-
-    Ties count half (Mann and Whitney 1947).
-
-    Args:
-        sides: For each class the scores of its records, and of all others.
-    """
-    return math.fsum(_area(inside, others) for inside, others in sides) / len(sides)
-
-
-def _area(inside: NDArray[np.float64], others: NDArray[np.float64]) -> float:
-    ordered = np.sort(others)
-    below, at_most = (np.searchsorted(ordered, inside, side) for side in ("left", "right"))
-    return float((below.mean() + at_most.mean()) / 2 / len(others))
+    def _inside(self, targets: NDArray[Any], at: int) -> NDArray[np.bool_]:
+        return targets == at
 
 
 class CalibrationError(Metric):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.data.tasks import MULTI_LABEL
-from fedprivacy.models.metrics.classes import MOST_SCORES, mean_area
+from fedprivacy.models.metrics.areas import MeanArea
 from fedprivacy.models.metrics.metric import BlockMean, Metric
 from fedprivacy.models.prediction import Predictions
 
@@ -61,40 +61,15 @@ class LabelF1(_LabelCounts):
         return math.fsum(2 * hits / (true + named)) / len(true) if len(true) else None
 
 
-class LabelAuroc(Metric):
-    """The mean over the labels that some records have and some have not of the area under the ROC curve.
-
-    Its chunks are kept, in at most `MOST_SCORES` numbers.
-    """
+class LabelAuroc(MeanArea):
+    """The mean over the labels that some records have and some have not of the area under the ROC curve."""
 
     name, title = "label_auroc", "AUROC of labels"
     meaning = "the mean over labels of the area under the ROC curve; guessing gives 50 %"
     tasks = frozenset({MULTI_LABEL})
-    needs_finite = True
 
-    def __init__(self) -> None:
-        self._targets: list[NDArray[np.bool_]] = []
-        self._scores: list[NDArray[np.float64]] = []
-        self._held = 0
-
-    def update(self, outputs: Predictions, targets: NDArray[Any]) -> None:
-        """As `Metric` has it."""
-        self._held += outputs.probabilities.size
-        if self._held > MOST_SCORES:
-            self._targets, self._scores = [], []
-            return
-        self._targets.append(targets > 0.5)
-        self._scores.append(outputs.probabilities)
-
-    def value(self) -> float | None:
-        """As `Metric` has it."""
-        if self._held > MOST_SCORES:
-            return None
-        true, scores = np.concatenate(self._targets), np.concatenate(self._scores)
-        mixed = np.flatnonzero(true.any(axis=0) & ~true.all(axis=0))
-        if not len(mixed):
-            return None
-        return mean_area([(scores[true[:, at], at], scores[~true[:, at], at]) for at in mixed])
+    def _inside(self, targets: NDArray[Any], at: int) -> NDArray[np.bool_]:
+        return targets[:, at] > 0.5
 
 
 class LabelBrier(Metric):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedprivacy.data.tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, TASKS
-from fedprivacy.models.metrics import classes, labels
+from fedprivacy.models.metrics import areas
 from fedprivacy.models.metrics.metric import BlockMean, Metric
 from fedprivacy.models.metrics.registry import METRICS, PRIMARY, measure, metrics_of
 from fedprivacy.models.prediction import Predictions
@@ -75,8 +75,7 @@ def test_a_mean_holds_one_block_and_is_numpys_up_to_it(monkeypatch: pytest.Monke
 def test_an_area_of_too_many_scores_is_left_out_and_keeps_none(
     task: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (classes, labels):
-        monkeypatch.setattr(module, "MOST_SCORES", 100)
+    monkeypatch.setattr(areas, "MOST_SCORES", 100)
     outputs, y = drawn(task)
     [metric] = [metric for metric in METRICS if metric.name == name]
     area = metric()
