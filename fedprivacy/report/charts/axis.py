@@ -16,10 +16,10 @@ DECADES = 8  # at most so many of them have a tick
 def percent(share: float) -> str:
     """A share in percent, as an axis has it.
 
-    >>> percent(0.25), percent(1.0)
-    ('25 %', '100 %')
+    >>> percent(0.25), percent(1.0), percent(-10.0)
+    ('25 %', '100 %', '-1,000 %')
     """
-    return f"{100 * share:.3g} %"
+    return f"{100 * share:.3g} %" if abs(share) < 9.995 else f"{100 * share:,.0f} %"
 
 
 def accuracy_range(values: Sequence[float]) -> tuple[float, float]:
