@@ -40,6 +40,7 @@ from scenarios.stored import differences, export
 from scenarios.stored.listing import row_of
 from scenarios.tracking.track import Tracking
 from scenarios.tracking.tracker import Tracker, tracker_class
+from tests.once import once
 
 ROOT = Path(__file__).parents[1]
 # By name at any depth, besides the paths that a document marks.
@@ -54,7 +55,10 @@ QUIET: dict[str, Any] = {"progress": False, "workers": 1}
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """A small result of each kind."""
-    out = tmp_path_factory.mktemp("public")
+    return once(tmp_path_factory, "public", small_results)
+
+
+def small_results(out: Path) -> dict[str, dict[str, Any]]:
     few: dict[str, Any] = {"rounds": 1, "out": out, **QUIET}
     game = {"game.members": 20, "game.nonmembers": 40, "model.hidden": [16], "attacks.passive.rounds": 2}
     study = {"study.repeats": 2, "study.epsilons": [1.0], "study.records": [200]}
@@ -255,6 +259,7 @@ def unverified(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "checked_document", lambda folder: read_document(folder / "run.json"))
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("status", ["finished", "failed"])
 @pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.__name__)
 @pytest.mark.parametrize("kind", KINDS)
@@ -290,6 +295,7 @@ def test_each_marker_comes_out_for_the_operator(
     assert not left_out
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.__name__)
 @pytest.mark.parametrize("kind", ["run", "compare", "tune", "plan"])
 def test_accuracy_on_records_of_clients_is_not_public(

@@ -250,6 +250,7 @@ def test_a_client_with_an_update_that_is_not_finite_still_adds_its_noise() -> No
     assert stats.kstest(private.reshape(-1), "norm", args=(0, 5.0)).pvalue > 1e-6
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_each_of_many_clients_draws_from_its_own_stream(threads: int) -> None:
     """However many of them are randomised at once: more than fit into a cache here."""

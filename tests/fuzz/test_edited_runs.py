@@ -44,6 +44,7 @@ def test_an_edited_run_is_refused_or_guarantees_the_same(every: int, local_run: 
     assert hold(local_run, show_run, every=every).refused > 700 // every
 
 
+@pytest.mark.exhaustive(every=2)
 @a_tenth_or_all
 @pytest.mark.parametrize(
     "settings",
@@ -136,6 +137,7 @@ def poisson_choice(base_text: str, tmp_path_factory: pytest.TempPathFactory) -> 
     return choice_by("poisson", base_text, tmp_path_factory.mktemp("choice"))
 
 
+@pytest.mark.exhaustive
 @a_tenth_or_all
 def test_an_edited_choice_is_refused_or_guarantees_the_same(every: int, poisson_choice: Path) -> None:
     assert hold(poisson_choice, show_tune, only=TUNED, every=every).refused > 200 // every

@@ -111,6 +111,7 @@ BOMBS = {
 }  # fmt: skip
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_bomb_is_refused_in_bounded_time_and_memory(bomb: str, tmp_path: Path) -> None:
     file = tmp_path / "bomb.toml"

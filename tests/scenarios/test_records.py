@@ -256,6 +256,7 @@ def test_a_plan_for_larger_clients_is_refused_and_its_batches_are_those_that_are
     assert Fleet.of(asked, plan=other).training.batches == other.batches
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize(
     "change",
     [

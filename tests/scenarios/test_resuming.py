@@ -220,6 +220,7 @@ def test_a_run_that_finished_before_its_cell_was_written_is_taken_as_it_is(
     assert str(first.relative_to(path)) in document["cells"][0]["runs"]
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_another_process_works_on_is_neither_removed_nor_closed(wholes, tmp_path: Path) -> None:
     path = killed("trained", tmp_path, 1)
     [cell] = (path / "cells").iterdir()

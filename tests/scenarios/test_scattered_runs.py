@@ -132,6 +132,7 @@ def test_records_are_not_read_off_the_gradient_of_features() -> None:
     assert 'Remove model.features, or set method = "inverting"' in str(error.value)
 
 
+@pytest.mark.exhaustive
 def test_a_seat_observes_updates_of_the_head(tmp_path: Path) -> None:
     small = AttackScenario.read(
         ready()["passive-over-time"],

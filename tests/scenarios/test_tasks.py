@@ -73,6 +73,7 @@ def page(document: dict[str, Any]) -> str:
     return (Path(document["path"]) / "report.html").read_text()
 
 
+@pytest.mark.exhaustive(beyond=2)
 @pytest.mark.parametrize("trust", TRUSTS)
 def test_the_guarantee_is_that_of_a_classification_of_the_same_dimension(trust: str, tmp_path: Path) -> None:
     """Two labels have as many outputs as two classes: the ledger is the same, to the last bit."""

@@ -253,6 +253,7 @@ def test_the_audit_keeps_the_claim_and_has_teeth(make_scenario, trial, make_peop
     assert claimed / 2 <= gaussian_bound(present, absent, 1e-2, 0.999).epsilon <= claimed
 
 
+@pytest.mark.exhaustive
 def test_half_the_noise_breaks_the_claim(make_scenario, trial, make_people, monkeypatch) -> None:
     half = property(lambda self: self.update_noise * self.clipping_norm / 2)
     monkeypatch.setattr(AdaptiveGaussian, "standard_deviation", half)

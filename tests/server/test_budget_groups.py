@@ -59,6 +59,7 @@ def test_an_audit_of_each_group_proves_no_more_than_its_claim_and_has_teeth_unde
         assert claimed["outsider"] / 2 <= proved <= claimed["outsider"], name
 
 
+@pytest.mark.exhaustive
 def test_an_audit_of_each_group_proves_no_more_than_its_claim_under_local_trust(
     make_scenario, trial, make_people
 ) -> None:
@@ -77,6 +78,7 @@ def test_an_audit_of_each_rate_proves_no_more_than_its_claim(make_scenario, tria
         assert claimed["outsider"] / 3 <= proved <= claimed["outsider"], name
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(("changes", "broken"), [(WEIGHTED, "weights"), (NOISY, "noise")])
 def test_a_group_with_the_settings_of_the_others_is_exposed(
     make_scenario, trial, make_people, monkeypatch, changes: tuple[str, ...], broken: str

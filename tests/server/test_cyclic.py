@@ -88,6 +88,7 @@ def test_another_sampler_takes_the_bands_along(make_scenario, base_text) -> None
     assert make_scenario("sampling.rate=0.1", text=text).privacy.bands == 3
 
 
+@pytest.mark.exhaustive
 def test_a_resumed_run_draws_as_if_it_had_never_stopped(make_scenario, tmp_path: Path) -> None:
     asked = make_scenario(*ZEROED, "privacy.epsilon=8", "privacy.bands=auto", "federation.hosts=2")
     whole = run(asked, tmp_path, report=False)

@@ -207,6 +207,7 @@ def test_the_audit_keeps_the_claim_and_has_teeth(
     assert claimed * teeth <= threshold_bound(present, absent, 1e-2, 0.999).epsilon <= claimed
 
 
+@pytest.mark.exhaustive
 def test_a_quarter_of_the_noise_breaks_the_claim(make_scenario, trial, make_people, monkeypatch) -> None:
     whole = EncodedStudent.draw
     monkeypatch.setattr(EncodedStudent, "draw", lambda self, *args: whole(self, *args) / 4)

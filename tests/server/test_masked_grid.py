@@ -85,6 +85,7 @@ def _folder(nodes: MaskedNodes, name: str) -> Path:
     return folder
 
 
+@pytest.mark.exhaustive
 def test_a_second_run_of_a_plan_is_refused_by_every_node(nodes: MaskedNodes) -> None:
     served(nodes, Wire(nodes))
     again = nodes.folder / "again"

@@ -100,6 +100,7 @@ def test_with_too_few_clients_a_round_is_void_and_the_next_one_works(
     assert nodes.round(1).integers is not None
 
 
+@pytest.mark.exhaustive
 def test_a_client_counts_its_participations_and_refuses_a_second_run(nodes: MaskedNodes) -> None:
     assert nodes.round(0).integers is not None
     again = nodes.round(0, run=new_run())
@@ -166,6 +167,7 @@ def test_a_client_whose_budget_another_round_used_in_between_refuses_its_input(n
     assert total.integers is not None
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_is_refused_leaves_the_round_of_another_run_as_it_is(nodes: MaskedNodes) -> None:
     seconds: list[Total] = []
 
@@ -180,6 +182,7 @@ def test_a_run_that_is_refused_leaves_the_round_of_another_run_as_it_is(nodes: M
     assert total.integers is not None
 
 
+@pytest.mark.exhaustive
 def test_a_round_that_is_repeated_under_its_name_gives_no_second_sum(nodes: MaskedNodes) -> None:
     """Equal requests get the bytes of the first round: a server that has them learns nothing."""
     wire = Wire(nodes)

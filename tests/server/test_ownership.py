@@ -60,6 +60,7 @@ def held(path: Path) -> bool:
         return True
 
 
+@pytest.mark.exhaustive
 def test_another_process_is_refused_while_the_run_is_under_way(make_scenario, tmp_path: Path) -> None:
     [(path, refused)] = play(tmp_path, make_scenario().to_toml(), resume).seen
     assert (refused.returncode, refused.stdout) == (2, "")

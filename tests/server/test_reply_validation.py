@@ -71,6 +71,7 @@ LIES = {
 }
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("trust", ["central", "local"])
 @pytest.mark.parametrize("observe", ["sum", "each"])
 @pytest.mark.parametrize("lie", LIES)

@@ -141,6 +141,7 @@ def test_an_adaptive_adversary_does_not_exceed_the_policy() -> None:
     assert not refuted(*losses)
 
 
+@pytest.mark.exhaustive
 def test_the_adversary_exceeds_it_where_a_filter_counts_a_quarter() -> None:
     chosen = RenyiFilter.of_policy(EPSILON, DELTA)
     costs = np.array([chosen.cost([dp.GaussianDpEvent(noise)], "add-remove") for noise in NOISES]) / 4

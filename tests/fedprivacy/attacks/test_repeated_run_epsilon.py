@@ -128,6 +128,7 @@ def test_a_cohort_of_fixed_size_keeps_its_claim_where_another_takes_the_canarys_
     assert 0 < threshold_bound(-absent, -present, 0.1, 0.95).epsilon <= claimed["outsider"]
 
 
+@pytest.mark.exhaustive
 def test_sampling_everybody_breaks_a_claim_of_rate_one_tenth(
     make_scenario, trial, make_people, monkeypatch
 ) -> None:

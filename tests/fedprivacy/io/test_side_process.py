@@ -62,6 +62,7 @@ def test_a_forked_process_does_not_read_the_answers_of_its_parent(beside: int) -
     assert side_process.call("os:getpid") == beside
 
 
+@pytest.mark.exhaustive
 def test_an_answer_that_nobody_waited_for_is_not_the_next_one(beside: int) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -68,6 +68,7 @@ def whole_run(matrix: np.ndarray, rounds: list[int], rate: float, z: float, epsi
     )
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(("group", "rate", "z"), [(0, 0.3, 1.2), (2, 0.6, 1.0), (1, 1.0, 1.5)])
 def test_a_whole_run_is_told_apart_as_the_sampled_gaussian_releases_of_the_event(group, rate, z) -> None:
     """All rounds and all participations at once, against dp_accounting's composition of two releases."""
@@ -80,6 +81,7 @@ def test_a_whole_run_is_told_apart_as_the_sampled_gaussian_releases_of_the_event
         assert exact == pytest.approx(claimed, rel=1e-4)  # the error of the grid, on either side
 
 
+@pytest.mark.exhaustive
 def test_without_columns_of_norm_1_or_with_a_narrower_cycle_the_event_is_broken() -> None:
     """The brute force above has teeth."""
     stated = pld.from_gaussian_mechanism(1.2, sampling_prob=0.3).self_compose(2)

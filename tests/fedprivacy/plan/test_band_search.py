@@ -33,6 +33,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("epsilon", ERRORS)
 def test_the_choice_is_never_worse_than_poisson_at_any_epsilon_of_the_scenario(epsilon: float) -> None:
     chosen = plan_of(scenario(*ZEROED, "privacy.bands=auto", f"privacy.epsilon={epsilon}"))

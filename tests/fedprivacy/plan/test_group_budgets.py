@@ -66,6 +66,7 @@ def oracle(event: dp.DpEvent, delta: float, relation: NeighboringRelation) -> fl
     return PLDAccountant(relation).compose(event).get_epsilon(delta)
 
 
+@pytest.mark.exhaustive
 def test_under_central_trust_weights_and_rates_keep_the_epsilon_of_each_group() -> None:
     """The oracle composes what the server releases about one client of the group, from first principles."""
     plan = plan_of(scenario())

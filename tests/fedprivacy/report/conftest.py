@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +11,10 @@ import pytest
 from attack_documents import BARE, GAME, PRIVATE
 from chromium import NAMES, Browser
 from each_kind import documents_of_each_kind
-from filelock import FileLock
 
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.attacks.replay import replay
+from tests.once import once
 
 
 @pytest.fixture(scope="session")
@@ -27,21 +25,6 @@ def browser() -> Iterator[Browser]:
     started = Browser(program)
     yield started
     started.close()
-
-
-def once(
-    factory: pytest.TempPathFactory, name: str, make: Callable[[Path], dict[str, dict[str, Any]]]
-) -> dict[str, dict[str, Any]]:
-    """Documents that one process makes for all that run tests: they take a while."""
-    base = factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
-    stored = folder.with_suffix(".json")
-    with FileLock(folder.with_suffix(".lock")):
-        if not stored.exists():
-            folder.mkdir()
-            stored.write_text(json.dumps(make(folder)))
-    documents: dict[str, dict[str, Any]] = json.loads(stored.read_text())
-    return documents
 
 
 @pytest.fixture(scope="session")

@@ -291,6 +291,7 @@ def test_only_who_is_protected_is_open_beside_the_main_picture(answered: Any) ->
         assert len(unfolded) <= 2, name
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_link_of_the_contents_opens_its_fold(answered: Any, browser: Any, tmp_path: Path) -> None:
     path = report.write(answered["compare"], tmp_path)

@@ -178,6 +178,7 @@ def test_every_attack_stands_at_every_epsilon(levelled, name: str) -> None:
     assert "raising, epsilon 1, from the seat of the server (" in page.text("attacks")
 
 
+@pytest.mark.exhaustive
 def test_clipping_alone_is_a_level_of_its_own_between_the_epsilons_and_no_privacy(plain, drawn) -> None:
     document = plain["clipped"]
     result = read(document)
@@ -367,6 +368,7 @@ def test_a_damaged_attack_is_refused_in_words(plain, change: dict[str, Any], mes
 # --- in a real browser, in the terminal
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_page_shows_in_a_real_browser(drawn: Page, browser: Any, tmp_path: Path) -> None:
     check_shown(browser, saved(drawn, tmp_path), LOOKS)

@@ -94,6 +94,7 @@ def test_the_page_is_whole_and_takes_no_markup(documents, name: str) -> None:
     assert HOSTILE in safe(report.render(hostile)).text("observed")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bare", "private"])
 def test_the_page_shows_in_a_real_browser(documents, browser: Any, name: str, tmp_path: Path) -> None:

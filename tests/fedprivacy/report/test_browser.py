@@ -39,6 +39,7 @@ def check_page(browser: Browser, path: Path, *, pictures: bool = True) -> None:
     assert (opened > 0) is (folds > 0)
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("name", KINDS)
 def test_a_page_of_each_kind(answered: Any, browser: Browser, name: str) -> None:
     check_page(browser, Path(answered[name]["path"]) / PUBLIC, pictures=name != "choice")

@@ -82,6 +82,7 @@ def save(page: Any, selector: str, folder: Path) -> None:
     download.value.save_as(folder / download.value.suggested_filename)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_browser_saves_both_files(browser, tmp_path: Path) -> None:
     page = tmp_path / "report.html"

@@ -92,6 +92,7 @@ def test_trap_units_are_no_published_attack_and_are_described_as_such(documents)
     assert "trap units, sent to all clients, 10 targets a round" in page
 
 
+@pytest.mark.exhaustive
 def test_the_section_states_how_ours_differ(documents) -> None:
     document = six(documents["bare"])
     whole = Page(report.render(document))

@@ -1098,6 +1098,7 @@ def test_sixteen_epsilons_fit_the_paper(browser: Any, tmp_path: Path) -> None:
     check_shown(browser, report.write(document, tmp_path), [PRINT])
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_lines_are_drawn_in_the_colours_of_the_page(

@@ -525,6 +525,7 @@ def test_a_changed_cell_is_refused(documents, key: str, value: Any, said: str, t
 # --- in a real browser
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_shows_in_a_real_browser(documents, browser: Any, name: str) -> None:

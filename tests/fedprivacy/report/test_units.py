@@ -310,6 +310,7 @@ def test_arms_of_one_unit_go_by_its_name() -> None:
     assert arm_labels.arms(every[1:], every) == "Local, unit client, Gaussian\nLocal, unit example"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_pages_show_in_a_real_browser(page: Page, browser: Any, tmp_path: Path) -> None:
     check_shown(browser, saved(page, tmp_path))

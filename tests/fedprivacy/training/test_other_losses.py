@@ -133,6 +133,7 @@ def by_example(task: Task) -> tuple[Updates, Index]:
     return Stack(train_examples(task, 1.0, Gaussian(1.0, 1.0))[0]), task.clients.copy()
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(("train", "secret"), [(by_client, False), (by_example, True)])

@@ -58,6 +58,7 @@ def test_a_command_a_file_and_arrays_give_the_same_bits(tmp_path: Path, arrays: 
     ) != final_hash(first.document)
 
 
+@pytest.mark.exhaustive
 def test_a_ready_scenario_gives_the_bits_of_its_command(tmp_path: Path) -> None:
     result = fp.run("digits", epsilon=8, rounds=1, out=tmp_path, **QUIET)
     done = subprocess.run(

@@ -32,6 +32,7 @@ def test_an_epsilon_is_reached_through_its_observer_alone(central: object) -> No
         central.guarantees["nobody"]
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("trust", ["central", "distributed", "local"])
 def test_epsilons_so_far_rise_to_the_claim(trust: str, request: pytest.FixtureRequest) -> None:
     run = request.getfixturevalue(trust)

@@ -18,6 +18,7 @@ def scalars(folder: Path) -> list[str]:
     return EventAccumulator(str(events)).Reload().Tags()["scalars"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore")
 def test_a_run_and_a_comparison_are_logged(tmp_path: Path) -> None:
     fp.run("digits", rounds=2, out=tmp_path / "a", progress=False, track="tensorboard")

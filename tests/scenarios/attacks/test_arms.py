@@ -81,6 +81,7 @@ def played(tmp_path_factory) -> dict:
     return replay(scenario(), tmp_path_factory.mktemp("out"), workers=1)
 
 
+@pytest.mark.exhaustive
 def test_every_arm_has_its_accuracies_its_guarantees_and_what_was_left_out(played) -> None:
     arms = played["arms"]
     assert [(one["arm"], one["epsilon"]) for one in arms] == [("bare", None), ("central", 1.0)]

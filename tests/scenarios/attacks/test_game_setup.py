@@ -511,6 +511,7 @@ def test_the_warm_up_sends_clients_together_and_trains_the_same_model(
     np.testing.assert_allclose(together["weights"], alone["weights"], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize(
     ("overrides", "messages"),
     [

@@ -90,6 +90,7 @@ def result(document: dict[str, Any], arm: str) -> dict[str, Any]:
     return next(trial for trial in document["trials"] if trial["arm"] == arm)
 
 
+@pytest.mark.exhaustive
 def test_one_client_decides_an_open_model_and_no_robust_one(document) -> None:
     rates = {arm: result(document, arm)["figures"]["target rate"]["value"] for arm in ("open", "robust")}
     before = result(document, "open")["without"]["figures"]["target rate"]["value"]

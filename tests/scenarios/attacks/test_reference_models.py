@@ -59,6 +59,7 @@ def test_arms_that_train_alike_share_them_and_no_bit_of_a_score_changes() -> Non
     assert all((expected[name] == scores[name]).all() for name in METHODS)
 
 
+@pytest.mark.exhaustive
 def test_they_depend_on_the_seed_of_a_run_and_on_nothing_else_of_its_streams() -> None:
     models, setup = models_of(LOCAL.format(2.0))
     battery = models.battery

@@ -86,6 +86,7 @@ def test_a_scenario_names_every_method_of_the_library() -> None:
     assert get_args(Method) == ATTACKS
 
 
+@pytest.mark.exhaustive
 def test_the_document_says_what_an_outsider_found_beside_its_guarantee(played) -> None:
     told = {attack["name"]: attack for attack in played["attacks"]}
     assert list(told) == ["references", "passive", "networks"]

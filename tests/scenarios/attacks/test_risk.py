@@ -76,6 +76,7 @@ def played(tmp_path_factory) -> dict[str, Any]:
     return replay(asked, tmp_path_factory.mktemp("out"), workers=1)
 
 
+@pytest.mark.exhaustive
 def test_it_names_the_most_exposed_records_with_what_they_rest_on(played) -> None:
     done = fedprivacy("risk", played["path"], "--most", "3", "--json", "--operator")
     assert (done.returncode, done.stderr) == (0, "")
@@ -140,6 +141,7 @@ def test_a_damaged_exposure_is_refused_in_words(played, tmp_path) -> None:
         report.render(wrong, operator=True)
 
 
+@pytest.mark.exhaustive
 def test_a_run_without_such_an_attack_is_told_what_to_play(played, tmp_path) -> None:
     bare = {key: value for key, value in played.items() if key != "exposures"}
     (tmp_path / "run.json").write_text(json.dumps(bare))

@@ -43,6 +43,7 @@ def test_a_training_is_charged_what_its_record_states(make_scenario, settings, t
     assert "--set server.rounds=1" in work.settings(1)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("name", "settings"),
     [

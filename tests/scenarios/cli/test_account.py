@@ -206,6 +206,7 @@ def test_statistics_enter(tmp_path: Path) -> None:
     assert ended(path) == [("finished", next(out.iterdir()).name)]
 
 
+@pytest.mark.exhaustive
 def test_a_choice_of_settings_enters(path: Path, tmp_path: Path) -> None:
     tune = ("tune", "tuned", *FEW, "--out", tmp_path / "out", "--workers", "1", "--account")
     assert "adjacency is add-remove, and the policy's is replace-one" in refusal(*tune, path)

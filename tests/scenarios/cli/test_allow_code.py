@@ -77,6 +77,7 @@ def was_run(folder: Path) -> bool:
     return found
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_a_command_without_the_flag_runs_no_code_and_writes_nothing(command: str, folder: Path) -> None:
     done = fedprivacy(command, "mine.toml")
@@ -111,6 +112,7 @@ def test_with_the_flag_a_run_and_its_resumption_take_the_code_of_the_current_fol
     assert [e["accuracy"] for e in again["rounds"]] == [e["accuracy"] for e in first["rounds"]]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_with_the_flag_a_comparison_runs_it_in_every_process_alike(folder: Path) -> None:
     options = ["compare", "mine.toml", "--allow-code", "--json", "--workers"]

@@ -8,6 +8,7 @@ from scenarios.authoring.catalogue import GROUPS, describe, ready
 from scenarios.cli.display_scenarios import show_scenario, show_scenarios
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_each_scenario_is_listed_whole_in_its_group_at_any_width(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -98,6 +98,7 @@ def test_a_run_ends_in_six_lines_of_at_most_90_words(tmp_path: Path) -> None:
     assert "delta = 1e-05, unit client, replace-one. Assumptions: --verbose" in done.stdout
 
 
+@pytest.mark.exhaustive
 def test_json_is_the_document_alone(small: Path, tmp_path: Path) -> None:
     words = ("run", str(small), "--out", str(tmp_path / "runs"), "--json", "--seed", "7")
     document = json.loads(fedprivacy(*words).stdout)
@@ -108,6 +109,7 @@ def test_json_is_the_document_alone(small: Path, tmp_path: Path) -> None:
     assert whole["command"].startswith("fedprivacy run")
 
 
+@pytest.mark.exhaustive
 def test_operator_is_refused_where_it_changes_nothing() -> None:
     for words in (("run", "digits"), ("compare", "digits"), ("replay", "white-box"), ("tune", "tuned")):
         done = fedprivacy(*words, "--operator")
@@ -126,6 +128,7 @@ def test_compare_prints_a_table_and_a_finding(small: Path, tmp_path: Path) -> No
     assert "Equal epsilon is not equal observer" in done.stdout
 
 
+@pytest.mark.exhaustive(every=6)
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -238,6 +241,7 @@ def test_what_is_wrong_is_said_with_exit_code_2_and_nothing_is_written(args, mes
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("args", "where"),
     [
@@ -264,6 +268,7 @@ def test_all_mistakes_of_a_file_are_named_at_once_with_their_lines(tmp_path: Pat
         assert line.startswith(f"{path}:")
 
 
+@pytest.mark.exhaustive
 def test_budget_goes_both_ways_and_says_it_in_words() -> None:
     options = ["--delta", "1e-5", "--rounds", "100", "--sampling-rate", "0.1", "--json"]
     noise = json.loads(fedprivacy("budget", "gaussian", "--epsilon", "2", *options).stdout)
@@ -275,6 +280,7 @@ def test_budget_goes_both_ways_and_says_it_in_words() -> None:
         assert part in words
 
 
+@pytest.mark.exhaustive
 def test_scenarios_says_what_each_is_for_and_how_long_it_takes() -> None:
     listed = json.loads(fedprivacy("scenarios", "--json").stdout)["scenarios"]
     assert {"digits", "local-vs-central", "synthetic-million"} <= {entry["name"] for entry in listed}
@@ -285,6 +291,7 @@ def test_scenarios_says_what_each_is_for_and_how_long_it_takes() -> None:
         assert "cores" in entry["duration"]
 
 
+@pytest.mark.exhaustive
 def test_new_writes_a_file_that_runs_and_never_writes_over_one(tmp_path: Path) -> None:
     done = fedprivacy("new", "mine", "--from", "digits", cwd=tmp_path)
     assert done.stdout == "Wrote mine.toml. Start it with: fedprivacy run mine.toml\n"
@@ -297,6 +304,7 @@ def test_new_writes_a_file_that_runs_and_never_writes_over_one(tmp_path: Path) -
     assert json.loads(run.stdout)["name"] == "mine"
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -329,6 +337,7 @@ def test_the_completion_script_calls_the_command_by_its_name() -> None:
     assert "complete -o default -F _fedprivacy_completion fedprivacy" in shown
 
 
+@pytest.mark.exhaustive
 def test_the_terminal_and_the_report_say_the_same_finding(small: Path, tmp_path: Path) -> None:
     only = "compare={epsilons=[2.0], seeds=[1, 2]}"
     done = fedprivacy("compare", str(small), "--out", str(tmp_path / "runs"), "--workers", "1", "--set", only)
@@ -342,6 +351,7 @@ def test_the_terminal_and_the_report_say_the_same_finding(small: Path, tmp_path:
         assert f"{100 * cell['accuracy']['mean']:.1f}" in done.stdout
 
 
+@pytest.mark.exhaustive
 def test_the_terminal_shows_each_local_mechanism_and_the_one_that_ran(small: Path, tmp_path: Path) -> None:
     small.write_text(small.read_text().replace("noise_multiplier = 2.0", "epsilon = 2.0"))
     only = "compare={trusts=['local'], epsilons=[8.0], seeds=[1], mechanisms=['auto', 'gaussian']}"
@@ -358,6 +368,7 @@ def test_the_terminal_shows_each_local_mechanism_and_the_one_that_ran(small: Pat
         assert noise[4:] in cell["noise"].split()
 
 
+@pytest.mark.exhaustive
 def test_compare_takes_a_seed(small: Path, tmp_path: Path) -> None:
     only = "compare={trusts=['none'], epsilons=[1.0], seeds=[1, 2]}"
     done = fedprivacy(
@@ -377,6 +388,7 @@ def test_compare_takes_a_seed(small: Path, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["cells"][0]["seeds"] == [7, 8]
 
 
+@pytest.mark.exhaustive
 def test_a_random_seed_is_in_the_command_that_gives_the_same_again(small: Path, tmp_path: Path) -> None:
     out = ["--out", str(tmp_path / "runs"), "--json", "--operator"]
     first = json.loads(fedprivacy("run", str(small), "--seed", "random", *out).stdout)
@@ -391,6 +403,7 @@ def test_no_word_at_all_gives_help_and_no_empty_complaint() -> None:
         assert "says what there is" not in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_report_of_a_changed_record_is_refused(small: Path, tmp_path: Path) -> None:
     printed = json.loads(fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json").stdout)
     record = Path(printed["path"]) / "run.json"
@@ -408,6 +421,7 @@ def test_version() -> None:
     assert fedprivacy("--version").stdout.strip() == "0.1.0"
 
 
+@pytest.mark.exhaustive
 def test_report_renders_again(small: Path, tmp_path: Path) -> None:
     document = json.loads(fedprivacy("run", str(small), "--out", str(tmp_path / "runs"), "--json").stdout)
     before = (Path(document["path"]) / "report.html").read_text()
@@ -417,6 +431,7 @@ def test_report_renders_again(small: Path, tmp_path: Path) -> None:
     assert done.stdout.strip() == f"{document['path']}/report.html"
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "sent"), [("run", signal.SIGINT), ("compare", signal.SIGINT), ("compare", signal.SIGTERM)]
@@ -472,6 +487,7 @@ def test_statistics_are_computed_again_and_not_resumed(tmp_path: Path) -> None:
     assert (rendered.returncode, rendered.stdout.strip()) == (0, str(path / "report.html"))
 
 
+@pytest.mark.exhaustive
 def test_new_copies_a_statistics_scenario(tmp_path: Path) -> None:
     done = fedprivacy("new", "mine", "--from", "star-wars-survey", cwd=tmp_path)
     assert done.returncode == 0
@@ -482,6 +498,7 @@ def test_new_copies_a_statistics_scenario(tmp_path: Path) -> None:
     assert (document["name"], document["seed"], document["plan"]["population"]) == ("mine", 9, 50)
 
 
+@pytest.mark.exhaustive
 def test_a_second_command_on_a_run_is_refused_and_its_report_is_not_held_up(
     small: Path, tmp_path: Path
 ) -> None:
@@ -495,6 +512,7 @@ def test_a_second_command_on_a_run_is_refused_and_its_report_is_not_held_up(
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_comparison_that_was_interrupted_goes_on(small: Path, tmp_path: Path) -> None:
     done = fedprivacy(

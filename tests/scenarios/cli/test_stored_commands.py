@@ -52,6 +52,7 @@ def test_list_prints_a_line_for_each_run(work: Path) -> None:
     assert "No stored results fit." in command("list", "--filter", "trust=local", folder=work).stdout
 
 
+@pytest.mark.exhaustive
 def test_list_for_programs_holds_no_seed(work: Path) -> None:
     document = json.loads(command("list", "--json", "--sort", "epsilon_outsider", folder=work).stdout)
     assert [row["run"] for row in document["runs"]] == ["first", "second"]
@@ -63,6 +64,7 @@ def test_list_for_programs_holds_no_seed(work: Path) -> None:
     assert (both.returncode, both.stderr) == (2, "--csv, --json, --page: give one of them.\n")
 
 
+@pytest.mark.exhaustive
 def test_operator_adds_what_only_the_operator_may_see(work: Path, tmp_path: Path) -> None:
     (row,) = json.loads(
         command("list", "--json", "--operator", "--filter", "run=first", folder=work).stdout
@@ -82,6 +84,7 @@ def test_operator_adds_what_only_the_operator_may_see(work: Path, tmp_path: Path
     }  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_report_merges_both_pages_into_that_of_the_operator(work: Path) -> None:
     folder = work / "runs" / "second"
     apart = (folder / "operator.html").read_text()
@@ -97,6 +100,7 @@ def test_report_merges_both_pages_into_that_of_the_operator(work: Path) -> None:
     assert (folder / "operator.html").read_text() == apart
 
 
+@pytest.mark.exhaustive
 def test_names_in_records_steer_no_terminal(work: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(work / "runs" / "first", tmp_path / "runs" / "a"))
     document = json.loads((path / "run.json").read_text())
@@ -150,6 +154,7 @@ def test_export(work: Path, tmp_path: Path) -> None:
     assert command("export", "runs/first", folder=work).stderr == "--csv, --parquet: give one of them.\n"
 
 
+@pytest.mark.exhaustive
 def test_tag_and_rm(work: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         shutil.copytree(work / "runs" / "first", tmp_path / "runs" / name)
@@ -169,6 +174,7 @@ def test_tag_and_rm(work: Path, tmp_path: Path) -> None:
     assert not list((tmp_path / "runs").iterdir())
 
 
+@pytest.mark.exhaustive
 def test_import_makes_a_scenario_that_runs(tmp_path: Path) -> None:
     rows = [
         f"{20 + at},{'fm'[at % 2]},{['Ulm', 'Bern', 'Linz', 'Graz'][at % 4]},{'yes' if at > 30 else 'no'}"
@@ -188,6 +194,7 @@ def test_import_makes_a_scenario_that_runs(tmp_path: Path) -> None:
     assert "The clients are Bern, Graz, Linz, Ulm." in report
 
 
+@pytest.mark.exhaustive
 def test_a_folder_whose_name_is_no_utf_8_is_listed(work: Path, tmp_path: Path) -> None:
     shutil.copytree(work / "runs" / "first", tmp_path / "runs" / os.fsdecode(b"a\xff"))
     for words in (("list",), ("list", "--csv"), ("list", "--json"), ("list", "--page")):
@@ -266,6 +273,7 @@ def test_list_shows_no_dash_where_a_guarantee_is_only_not_stated(
     assert (len(legend) == 2) == (state == "by cell")
 
 
+@pytest.mark.exhaustive
 def test_rm_of_the_folder_that_one_is_in_takes_nothing(work: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(work / "runs" / "first", tmp_path / "first"))
     done = command("rm", "--yes", ".", folder=path)
@@ -274,6 +282,7 @@ def test_rm_of_the_folder_that_one_is_in_takes_nothing(work: Path, tmp_path: Pat
     assert command("rm", "--yes", "first", "first/", folder=tmp_path).stdout == "Removed first.\n"
 
 
+@pytest.mark.exhaustive
 def test_figures_are_not_written_through_a_link(work: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(work / "runs" / "first", tmp_path / "first"))
     (tmp_path / "mine").mkdir()

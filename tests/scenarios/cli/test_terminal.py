@@ -36,6 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(json.loads(made.stdout)["path"])
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize(
     ("place", "words"),
     [
@@ -65,6 +66,7 @@ def test_texts_of_a_foreign_record_do_not_act(
     assert "\\u202e" in shown + (page.read_text() if page.exists() else "")
 
 
+@pytest.mark.exhaustive
 def test_names_of_files_do_not_act(tmp_path: Path) -> None:
     name = EVIL.replace("/", "_")
     (tmp_path / name).mkdir()
@@ -77,6 +79,7 @@ def test_names_of_files_do_not_act(tmp_path: Path) -> None:
         assert not any(line.startswith("Forged") for line in done.stderr.splitlines()), words
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     "words", [["scenarios"], ["budget", "gaussian", "--epsilon", "1", "--json"], ["--help"]]
 )

@@ -289,8 +289,8 @@ def fingerprint(content: RecordDict) -> str:
 # ------------------------------------------------------------------ fixtures
 
 
-# Each grid on Ray starts workers, which import for seconds. Both engines are in every run of the tests by test_ray.py
-# and test_superlink.py.
+# Each grid on Ray starts workers, which import for seconds. Every run of the tests has both engines by test_ray.py and
+# by the statistics below.
 SIMULATED = ["embedded", pytest.param("ray", marks=[pytest.mark.slow, pytest.mark.exhaustive])]
 EVERY = [*SIMULATED, pytest.param("superlink", marks=[pytest.mark.slow, pytest.mark.exhaustive])]
 
@@ -812,7 +812,7 @@ def test_a_plain_server_app_runs_without_deprecated_use(
     ("every_engine", "trust"),
     [
         *(("embedded", "local"), ("embedded", "central")),
-        pytest.param("superlink", "local", marks=[pytest.mark.slow, pytest.mark.exhaustive]),
+        pytest.param("superlink", "local", marks=pytest.mark.slow),  # in every run
         pytest.param("ray", "central", marks=[pytest.mark.slow, pytest.mark.exhaustive]),
     ],
     indirect=["every_engine"],

@@ -158,6 +158,7 @@ def harmed(ray_room: Cluster) -> Iterator[Workers]:
         yield workers
 
 
+@pytest.mark.exhaustive
 def test_a_message_whose_worker_dies_is_tried_once_more_and_others_are_none_the_wiser(
     harmed: Workers, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -179,6 +180,7 @@ def test_a_message_whose_worker_dies_is_tried_once_more_and_others_are_none_the_
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_hangs_is_ended_when_its_time_is_over_and_replaced(harmed: Workers) -> None:
     """What waits behind it was not begun, and gets no reply."""
     grid = RayGrid(harmed, [{}] * 3)
@@ -193,6 +195,7 @@ def test_a_worker_that_hangs_is_ended_when_its_time_is_over_and_replaced(harmed:
     assert len(list(grid.send_and_receive([Message(RecordDict(), 1, "query")]))) == 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("harm", "trust", "faults"),
     [
@@ -232,6 +235,7 @@ def test_nobody_else_can_read_what_ray_writes(ray_room: Cluster) -> None:
     assert folder.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.exhaustive
 def test_the_command_runs_on_a_cluster_that_is_up_and_leaves_it_as_it_was(
     embedded: Callable[[str], str],
     ray_room: Cluster,
@@ -343,6 +347,7 @@ def test_options_that_do_not_fit_are_refused(make_scenario: Callable[..., Any], 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.exhaustive
 def test_silos_on_ray_end_with_the_same_bits(ray_room: Cluster, tmp_path: Path) -> None:
     """Each logical host is a node of its own here, and with two workers two are asked side by side."""
     scenario = silos_of_study("federation.hosts=3")

@@ -160,6 +160,7 @@ def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:
         check_certificate(tmp_path / "ca.crt")
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -185,6 +186,7 @@ def test_wrong_input_ends_with_code_2_and_writes_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
 
+@pytest.mark.exhaustive
 def test_a_superlink_that_is_not_there_ends_with_code_1(tmp_path: Path, base_text: str) -> None:
     (tmp_path / "small.toml").write_text(base_text)
     done = fedprivacy(
@@ -492,7 +494,7 @@ def federation(tmp_path: Path, free_ports) -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
-@pytest.mark.exhaustive(beyond=1)  # a federation costs 40 s of processor time, and a run on it 30
+@pytest.mark.exhaustive  # a federation costs 40 s of processor time, and a run on it 30
 @pytest.mark.parametrize("work", TO_COMPARE)
 def test_a_federation_with_tls_runs_bit_for_bit_as_embedded(
     tmp_path: Path, federation: Path, work: str

@@ -89,6 +89,7 @@ def test_the_accuracy_of_each_group_is_measured_on_the_held_out_records_of_its_c
     assert "groups" not in (shown(document).get("final") or {})
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     "changes",
     [CENTRAL, LOCAL, (*CENTRAL, "privacy.groups.light={share=0.25, epsilon=1.0, through='rate'}")],

@@ -533,6 +533,7 @@ def test_settings_are_varied_at_an_epsilon(make_scenario) -> None:
         make_scenario("compare.vary.training.learning_rate=[0.1, 1.0]")
 
 
+@pytest.mark.exhaustive
 def test_the_number_of_clients_is_varied_where_each_keeps_its_records(make_scenario, tmp_path: Path) -> None:
     fixed = ("data.partition='fixed-records'", "data.records_per_client=5", "privacy.epsilon=8.0")
     asked = make_scenario(*fixed, "compare.vary.data.clients=[4, 12]", "compare.seeds=[1]", "server.rounds=1")

@@ -73,6 +73,7 @@ def whole(tmp_path_factory) -> dict:
     return run(scenario(), tmp_path_factory.mktemp("whole"), report=False)
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("patience", [1, 3])
 def test_a_run_ends_in_the_round_that_the_losses_without_the_rule_say(
     whole, tmp_path: Path, patience: int
@@ -105,6 +106,7 @@ def test_the_rule_reads_public_records_and_the_accuracy_is_of_test_records(whole
     assert len(resume(Path(document["path"]), report=False)["rounds"]) == len(rounds)
 
 
+@pytest.mark.exhaustive
 def test_a_comparison_says_after_how_many_rounds_training_ended(tmp_path: Path) -> None:
     privacy = "privacy={trust='central', epsilon=900.0, delta=1e-3, clipping_norm=1.0}"
     sets = ("server.patience=1", "evaluation.on='test'", privacy, "compare={trusts=['none', 'central'],"

@@ -87,6 +87,7 @@ def test_education_and_income(tmp_path: Path, real_data: Any) -> None:
     assert best < mean(document, "gradient", 1.0) < mean(document, "output", 1.0)
 
 
+@pytest.mark.exhaustive
 def test_the_command_runs_shows_and_renders_it_again(tmp_path: Path) -> None:
     small = ("--set", "study.records=[200]", "--set", "study.repeats=2", "--set", "approaches.grid.points=3")
     done = fedprivacy(
@@ -113,6 +114,7 @@ def test_the_command_runs_shows_and_renders_it_again(tmp_path: Path) -> None:
     assert "private estimates cannot be resumed" in again.stderr
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("command", ["compare", "audit"])
 def test_other_commands_say_which_one_it_is_for(command: str) -> None:
     done = fedprivacy(command, "private-erm")

@@ -149,6 +149,7 @@ def test_accuracy_without_noise_is_measured_at_half_of_the_clients_too(planned: 
         assert not answered["law"]["extrapolates"] or goes
 
 
+@pytest.mark.exhaustive
 def test_an_interrupted_plan_resumes_to_the_same(planned: dict[str, Any], tmp_path: Path) -> None:
     def broken(label: str, done: int, total: int) -> None:
         if "local" in label:
@@ -222,6 +223,7 @@ def records(path: Path) -> str:
     return f"data={{name='npz', path='{path}', partition='one-per-example'}}"
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("declared", [False, True])
 def test_results_on_records_of_clients_are_the_operators(tmp_path: Path, declared: bool) -> None:
     own = [records(tmp_path / "mine.npz"), *["data.public=true"] * declared]

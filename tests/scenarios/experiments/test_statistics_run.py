@@ -30,6 +30,7 @@ def cell(document: dict[str, Any], **where: Any) -> dict[str, Any]:
     return next(iter(found["queries"]))
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("name", MADE_UP)
 def test_each_runs_alone_with_a_guarantee_for_each_observer(name: str, tmp_path: Path) -> None:
     document = ask(load(ready()[name], ["data.clients=2000"]), tmp_path)

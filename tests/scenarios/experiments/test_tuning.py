@@ -106,6 +106,7 @@ def test_random_stopping_costs_an_outsider_one_event_and_bounds_nothing_for_who_
     }
 
 
+@pytest.mark.exhaustive
 def test_the_exponential_mechanism_costs_its_epsilon_beside_the_training(played) -> None:
     choice = dp.ComposedDpEvent([PureDpEvent(0.5), training()])
     wanted = pytest.approx(epsilon(choice, 1e-5, "add-remove").epsilon)

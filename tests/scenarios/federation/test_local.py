@@ -225,6 +225,7 @@ def test_with_another_number_of_nodes_each_client_has_the_account_that_it_had(
     assert answers == [[2], []]
 
 
+@pytest.mark.exhaustive
 def test_a_program_that_ends_at_once_leaves_nothing_and_shows_its_log(
     tmp_path: Path, monkeypatch, free_ports
 ) -> None:

@@ -21,6 +21,7 @@ def row(**changes) -> Row:
     return replace(BY_NAME["lectures-basic-composition"], **changes)
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("each", QUICK, ids=lambda each: each.name)
 def test_a_quick_row_reproduces(each: Row, tmp_path: Path) -> None:
     result = each.reproduce(Place(tmp_path))

@@ -20,6 +20,7 @@ def verdict(stored: dict[str, Path], first: str, second: str, observer: str = "o
     return difference(stored[first], stored[second])["guarantees"][observer]["verdict"]
 
 
+@pytest.mark.exhaustive
 def test_settings_that_differ(stored: dict[str, Path]) -> None:
     document = difference(stored["plain"], stored["weaker"])
     assert document["settings"] == {"privacy.epsilon": [2.0, 8.0]}

@@ -179,6 +179,7 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
         rows_of(tmp_path / "file")
 
 
+@pytest.mark.exhaustive
 def test_five_hundred_runs_have_a_row_each(copied: Path) -> None:
     for at in range(499):
         (copied.parent / f"run-{at}").mkdir()

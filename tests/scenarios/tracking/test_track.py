@@ -246,6 +246,7 @@ def test_mlflow_reads_what_was_logged(scenario, tmp_path, monkeypatch) -> None:
     assert str(SECRET_SEED).encode() not in files_of(tmp_path / "mlruns")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_wandb_writes_offline_and_neither_seed_nor_command(scenario, tmp_path, monkeypatch) -> None:

@@ -75,6 +75,7 @@ def test_fixed_clipping_protects_a_share_of_the_mean_and_no_weight() -> None:
     assert against(*FIXED, "equal_weights=true") == [None, *[stated["with equal weights, replace-one"]] * 2]
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize(
     ("adjacency", "moved"), [("replace-one", 2.0), ("add-remove", 2.0), ("zero-out", 1.0)]
 )

@@ -34,6 +34,7 @@ def test_the_noise_is_the_one_that_pfl_finds(population: float) -> None:
     assert claimed_multiplier(part) == pytest.approx(PFL[population], rel=2e-4)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_epsilon_2_is_46_9_at_the_rate_of_the_data_and_hundreds_of_thousands_as_run() -> None:
     document = LIBRARY.document([*BASELINE, "users=1000"])
@@ -80,6 +81,7 @@ def test_sizes_that_contradict_each_other_are_refused_together() -> None:
 SINGLE = ["central_privacy_mechanism=gaussian", "central_epsilon=1", "cohort_size=50"]
 
 
+@pytest.mark.exhaustive(beyond=1)
 @pytest.mark.parametrize("word", ["weight_by_samples=true", "weighting=token", "weighting=clip_token"])
 def test_a_total_weight_without_noise_has_no_guarantee(word: str) -> None:
     """The noised sum over W: with one update of zero or of many records, W alone decides the quotient's noise."""
