@@ -19,7 +19,15 @@ from fedprivacy.data.targets import TargetBounds
 from fedprivacy.data.targets import columns as columns_of
 from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.errors import InputError
-from fedprivacy.population.partition import Partition, by_user, dirichlet, fixed_records, iid, one_per_example
+from fedprivacy.population.partition import (
+    Partition,
+    by_label,
+    by_user,
+    dirichlet,
+    fixed_records,
+    iid,
+    one_per_example,
+)
 from fedprivacy.scenario.data import Digits, FileData, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile
 from fedprivacy.scenario.on_nodes import OnNodes
 
@@ -181,6 +189,8 @@ def _deal(options: Options, labels: NDArray[Any], users: NDArray[Any] | None) ->
         return iid(records, options.clients, public_fraction=fraction, seed=seed)
     if options.partition == "dirichlet" and options.clients is not None and options.alpha is not None:
         return dirichlet(labels, options.clients, options.alpha, public_fraction=fraction, seed=seed)
+    if options.partition == "by-label" and options.clients is not None:
+        return by_label(labels, options.clients, public_fraction=fraction, seed=seed)
     if options.partition == "fixed-records" and options.records_per_client is not None:
         each = options.records_per_client
         return fixed_records(records, each, options.clients, public_fraction=fraction, seed=seed)

@@ -206,6 +206,24 @@ def dirichlet(
     return Partition(order, offsets, public)
 
 
+def by_label(labels: NDArray[np.int64], clients: int, *, public_fraction: float, seed: int) -> Partition:
+    """Records in the order of their labels, cut into equal parts: the first clients have the first label.
+
+    The label-sorted split of McMahan et al. 2017 ("Communication-Efficient Learning of Deep Networks from
+    Decentralized Data") with a part for each client. Sizes are equal up to one.
+
+    Args:
+        labels: The label of each record, shape (records,).
+        clients: The number of clients, at most that of the records they share.
+        public_fraction: The share of the records that no client owns.
+        seed: Draws the public part, and the order within a label.
+    """
+    owned, public = public_split(len(labels), public_fraction, seed)
+    shuffled = Streams(seed).stream("partition/by-label").permutation(owned)
+    order = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    return Partition(order, (np.arange(clients + 1) * len(owned)) // clients, public)
+
+
 def _counts(
     shares: NDArray[np.float64], left: Index, size: int, stream: np.random.Generator
 ) -> NDArray[np.int64]:

@@ -23,12 +23,16 @@ KEYS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "iid": ("clients",),
         "by-user": (),
         "dirichlet": ("clients", "alpha"),
+        "by-label": ("clients",),
         "fixed-records": ("records_per_client",),
     },
     "scaling": {"none": (), "per-record": (), "per-image": (), "bounds": ("low", "high"), "public": ("cut",)},
 }
 # Keys of a way that it can do without.
 OPTIONAL_KEYS_OF: Mapping[str, tuple[str, ...]] = {"fixed-records": ("clients",)}
+
+
+DEALT_BY_LABEL = ("dirichlet", "by-label")
 
 
 def keys_of(choice: str, way: str) -> tuple[str, ...]:
@@ -94,7 +98,7 @@ Columns = Annotated[tuple[str | int, ...], BeforeValidator(_columns)]
 
 
 class _Data(Section):
-    partition: Literal["one-per-example", "iid", "by-user", "dirichlet", "fixed-records"] = Field(
+    partition: Literal["one-per-example", "iid", "by-user", "dirichlet", "fixed-records", "by-label"] = Field(
         "one-per-example", description="How the records are dealt out to clients."
     )
     clients: int | None = Field(None, ge=1, le=10**9, description="The number of clients.", examples=[100])

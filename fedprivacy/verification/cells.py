@@ -18,7 +18,7 @@ from fedprivacy.models.metrics.registry import PRIMARY
 from fedprivacy.records.comparison_summary import finding
 from fedprivacy.records.limits import gaps, limiting
 from fedprivacy.records.quality_statistics import quality_over_seeds
-from fedprivacy.records.run_record import choice_notes
+from fedprivacy.records.run_record import choice_notes, simulation_only
 from fedprivacy.records.seed_statistics import (
     Difference,
     difference,
@@ -179,6 +179,10 @@ def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: b
     return {
         "interval": interval_words(primary_of(scenario.tables())),
         "operator_only": list(comparison.CompareDocument.OPERATOR_ONLY),
+        **simulation_only(
+            (cell.first for cell in cells),
+            [f"{part}[]" for part in dict.fromkeys(cell.part for cell in cells)],
+        ),
         "notes": [
             *choice_notes(scenario),
             ONE_RUN_ALONE,

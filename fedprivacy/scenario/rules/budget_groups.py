@@ -18,7 +18,7 @@ from fedprivacy.mechanisms.combinations import (
 )
 from fedprivacy.sampling.group_limits import OTHERS, least_weight
 from fedprivacy.scenario.derived_values import Values
-from fedprivacy.scenario.privacy import BudgetGroup
+from fedprivacy.scenario.privacy import BUDGET_KEYS, BudgetGroup
 from fedprivacy.scenario.rules.plan import of_plan
 
 _SET = ("epsilon", "noise_multiplier", "weight", "rate")
@@ -43,6 +43,8 @@ def _listed(keys: tuple[str, ...]) -> str:
 
 def budgets_fit(v: Values) -> Iterator[Finding]:
     """Yields a finding for each group whose budget is not set once, or is larger than that of the others."""
+    if v["privacy.trust"] == "none":
+        yield from _without_protection(v)
     if v["privacy.trust"] not in ("local", "central"):
         return
     allowed = _allowed(v)
@@ -70,6 +72,15 @@ def budgets_fit(v: Values) -> Iterator[Finding]:
                 literal(group.through),
             )
         yield from _beyond_the_others(v, name, group)
+
+
+def _without_protection(v: Values) -> Iterator[Finding]:
+    for name, group in _groups(v).items():
+        for key in BUDGET_KEYS:
+            if getattr(group, key) is not None:
+                what = 'has no effect: with trust "none" nobody adds noise, and a group is measured alone'
+                remedy = 'Remove it, or set privacy.trust = "central" or "local".'
+                yield Finding(("privacy", "groups", name, key), what, remedy, literal(getattr(group, key)))
 
 
 def _without_effect(v: Values, key: str) -> str:
@@ -148,8 +159,13 @@ def members_are_apart(v: Values) -> Iterator[Finding]:
                 yield Finding((*at, "clients"), what, "Remove it.")
                 break
             if client in known:
-                what = f"client {client} is in group {known[client]} already"
-                yield Finding((*at, "clients"), what, "Remove it from one.")
+                twice = known[client] == name
+                what = (
+                    f"names client {client} twice"
+                    if twice
+                    else f"client {client} is in group {known[client]} too"
+                )
+                yield Finding((*at, "clients"), what, "Remove one." if twice else "Remove it from one group.")
                 break
             known[client] = name
         if population is not None and group.share is not None and not round(group.share * population):

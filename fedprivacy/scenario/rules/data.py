@@ -218,7 +218,7 @@ DATA_RULES: tuple[Entry[Values], ...] = (
     Rule(
         "data.clients",
         lambda v: (
-            v["data.partition"] in ("iid", "dirichlet")
+            v["data.partition"] in ("iid", "dirichlet", "by-label")
             and v.private != 0
             and exceeds(v["data.clients"], v.private)
         ),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from fedprivacy.documents.redaction import public
 from fedprivacy.errors import InputError
 from fedprivacy.plan.from_scenario import plan_of
-from fedprivacy.report import page_of
+from fedprivacy.report import page_of, render
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack.scenario import AttackScenario
 from fedprivacy.verification.verify import checked_document
@@ -51,8 +53,14 @@ def test_each_group_is_on_the_terminal_and_on_the_page(
         show_run(document, verbose=True)
     page = page_of(checked_document(Path(document["path"])))
     [section] = [section for section in page.sections if section.id == "budget-groups"]
-    table = section.blocks[1]
+    text, table = section.blocks[1:3]
+    assert text.text.startswith("Accuracy: clients' records are dealt at random")
     assert [row[0] for row in table.rows] == [name, "others"]
+    measured = {group["group"]: group for group in document["final"]["groups"][0]["groups"]}
+    assert {key: group["records"] for key, group in measured.items()} == {name: 12, "others": 38}
+    for row in table.rows:
+        assert row[3].text == f"{100 * measured[row[0]]['accuracy']:.1f} %"
+    assert f"accuracy by group: {name} {100 * measured[name]['accuracy']:.1f} %, others" in shown.getvalue()
     for group in stated.values():
         for guarantee in group["guarantees"]:
             assert guarantee["words"] in shown.getvalue()
@@ -82,11 +90,8 @@ def test_the_accuracy_of_each_group_is_measured_on_the_held_out_records_of_its_c
     records = {group["group"]: group["records"] for group in measured["groups"]}
     assert sum(records.values()) == 40  # those of the stranger are of no group
     assert records["light"] in (0, 20)
-    public = checked_document(Path(document["path"]))
-    assert public["final"]["groups"] == document["final"]["groups"]
-    from fedprivacy.documents.redaction import public as shown
-
-    assert "groups" not in (shown(document).get("final") or {})
+    assert checked_document(Path(document["path"]))["final"]["groups"] == document["final"]["groups"]
+    assert "groups" not in (public(document).get("final") or {})
 
 
 @pytest.mark.parametrize(
@@ -135,3 +140,41 @@ def test_commands_that_know_one_budget_refuse_groups(make_scenario, base_text: s
     with pytest.raises(InputError, match="would judge each group by the claim of all"):
         AttackScenario.from_text(attack, overrides=CENTRAL)
     assert not list(tmp_path.iterdir())
+
+
+def some_people(path: Path) -> str:
+    random = np.random.default_rng(1)
+    x = random.standard_normal((240, 4)).astype(np.float32)
+    y = (x[:, 0] > 0).astype(np.int64)
+    np.savez(path, x_train=x[:120], y_train=y[:120], x_test=x[120:], y_test=y[120:])
+    return f"name='npz', path='{path}', clients=12"
+
+
+@pytest.mark.parametrize(
+    ("partition", "more", "withheld"),
+    [("by-label", "", True), ("by-label", ", public=true", False), ("iid", "", False)],
+    ids=["people's labels", "public labels", "no labels"],
+)
+def test_accuracy_by_labels_of_people_is_the_operators_alone(
+    partition: str, more: str, withheld: bool, make_scenario, tmp_path: Path
+) -> None:
+    """Which test record is of which group follows from clients' labels there, exactly and without noise."""
+    data = f"data={{{some_people(tmp_path / 'p.npz')}, partition='{partition}'{more}}}"
+    document = run(make_scenario(data, *CENTRAL), tmp_path)
+    checked = checked_document(Path(document["path"]))
+    whole, shown = render(checked, operator=True), render(checked)
+    assert len(checked["final"]["groups"]) == 1
+    assert ("groups" in public(checked)["final"]) != withheld
+    assert ("The accuracy of each group is operator-only" in shown) == withheld
+    assert "The accuracy of each group is operator-only" not in whole
+
+
+def test_a_stored_run_cannot_leave_out_that_its_accuracies_are_the_operators(
+    make_scenario, tmp_path: Path
+) -> None:
+    data = f"data={{{some_people(tmp_path / 'p.npz')}, partition='by-label'}}"
+    document = run(make_scenario(data, *CENTRAL), tmp_path)
+    stored = Path(document["path"]) / "run.json"
+    stored.write_text(json.dumps({**json.loads(stored.read_text()), "simulation_only": None}))
+    with pytest.raises(InputError, match="simulation_only"):
+        checked_document(Path(document["path"]))
