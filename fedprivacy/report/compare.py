@@ -9,6 +9,7 @@ from fedprivacy.documents.cell import Cell
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.report import (
     arm_labels,
+    budget_groups,
     candidates,
     classes,
     curves,
@@ -80,6 +81,7 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
         Section(
             "guarantees", "Who is protected from whom", protection.blocks(cells, uncovered), folded=False
         ),
+        *budget_groups.of_comparison(document),
         *units.of_comparison(document),
         *limits.of_comparison(document),
         *option_effects.of_comparison(document),

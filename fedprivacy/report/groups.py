@@ -75,7 +75,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         for cell in document.of(arm)
     }
     every = {
-        key: Model(look, label, _over_seeds(cell), not majority.of_cell(cell))
+        key: Model(look, label, over_seeds(cell), not majority.of_cell(cell))
         for key, (label, look, cell) in cells.items()
         if cell.groups
     }
@@ -155,7 +155,7 @@ def _error(group: GroupAccuracy) -> float:
     return math.sqrt(share * (1 - share) / (group.records + 4))
 
 
-def _over_seeds(cell: Cell) -> list[ColumnGroups]:
+def over_seeds(cell: Cell) -> list[ColumnGroups]:
     """The groups of a cell as those of one model: means, with intervals over seeds and over records."""
     return [
         ColumnGroups(

@@ -187,6 +187,7 @@ def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the finding of a comparison and its accuracies; `verbose`: every cell with its noise."""
     from fedprivacy.documents.comparison import CompareDocument
     from fedprivacy.documents.kinds import read_whole
+    from fedprivacy.report import budget_groups
     from fedprivacy.report.answers.compare import cautions
     from fedprivacy.report.answers.cost_of_privacy import NO_COST
 
@@ -200,7 +201,8 @@ def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
         console.print(_every_cell(comparison, console.width))
     else:
         _show_accuracies(comparison, console, plain)
-    for line in [*lines_of_comparison(comparison), *optional(comparison), *varied(comparison)]:
+    by_group = budget_groups.lines_of_comparison(comparison)
+    for line in [*by_group, *lines_of_comparison(comparison), *optional(comparison), *varied(comparison)]:
         plain.print(line)
     if verbose:
         plain.print(NOISE)

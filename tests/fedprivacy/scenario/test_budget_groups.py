@@ -61,14 +61,20 @@ def test_a_scenario_without_groups_does_not_name_them() -> None:
 
 
 def test_whole_tables_with_a_comparison_are_read_back() -> None:
-    """Its cells, of other epsilons and trust models, are those of one budget for all clients."""
+    """A file is valid though its groups are not for each cell of the comparison that it has by default."""
     first = scenario('share = 0.25\nepsilon = 3.0\nthrough = "rate"')
     assert Scenario.from_tables(first.tables(), "tables") == first
-    assert first.cell("local", 1.0, 1).privacy.groups is None
+    by_weight = scenario("share = 0.25\nweight = 0.5")
+    assert Scenario.from_tables(by_weight.tables(), "tables") == by_weight
 
 
-def test_another_trust_model_drops_groups_it_cannot_have() -> None:
-    assert scenario("share = 0.25\nepsilon = 1.0").cell("none", None, 1).privacy.groups is None
+def test_a_cell_has_the_groups_with_their_epsilons_and_without_noise_their_clients_alone() -> None:
+    first = scenario('share = 0.25\nepsilon = 1.0\nthrough = "rate"')
+    local = first.cell("local", 2.0, 1).privacy.groups["cautious"]
+    assert (local.epsilon, local.through, local.share) == (1.0, None, 0.25)
+    assert first.cell("central", 2.0, 1).privacy.groups == first.privacy.groups
+    plain = first.cell("none", None, 1).privacy.groups["cautious"]
+    assert (plain.epsilon, plain.share) == (None, 0.25)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fedprivacy.documents.redaction import public
-from fedprivacy.errors import InputError
+from fedprivacy.errors import InputError, ScenarioError
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.report import page_of, render
 from fedprivacy.scenario import Scenario
@@ -20,7 +20,7 @@ from fedprivacy.verification.verify import checked_document
 from scenarios.api.results import Run as RunResult
 from scenarios.budgets.planned_work import planned
 from scenarios.budgets.stop_at_epsilon import shortened
-from scenarios.cli.display import show_run
+from scenarios.cli.display import show_comparison, show_run
 from scenarios.experiments.audit_options import check_privacy
 from scenarios.experiments.comparison import compare
 from scenarios.experiments.limits import with_ablations
@@ -128,10 +128,8 @@ def test_an_account_is_charged_for_the_group_that_is_protected_least(
     assert [claim["event"] for claim in charged["claims"]] == [claim["event"] for claim in plain["claims"]]
 
 
-def test_commands_that_know_one_budget_refuse_groups(make_scenario, base_text: str, tmp_path: Path) -> None:
+def test_commands_that_know_one_budget_refuse_groups(make_scenario, base_text: str) -> None:
     asked = make_scenario(*CENTRAL)
-    with pytest.raises(InputError, match="one epsilon for all clients"):
-        compare(asked, tmp_path, workers=1)
     with pytest.raises(InputError, match="would say nothing of a group"):
         check_privacy(asked.privacy, "scenario")
     with pytest.raises(InputError, match="--limits"):
@@ -139,7 +137,10 @@ def test_commands_that_know_one_budget_refuse_groups(make_scenario, base_text: s
     attack = base_text + "[game]\nmembers = 5\nnonmembers = 5\n[attacks.loss]\nseat = 'outsider'\n"
     with pytest.raises(InputError, match="would judge each group by the claim of all"):
         AttackScenario.from_text(attack, overrides=CENTRAL)
-    assert not list(tmp_path.iterdir())
+    with pytest.raises(InputError, match="an ablation is measured against one budget"):
+        make_scenario(
+            *CENTRAL, 'compare.limits=["norm-half"]', "compare.epsilons=[4.0]", "compare.seeds=[1, 2]"
+        )
 
 
 def some_people(path: Path) -> str:
@@ -178,3 +179,73 @@ def test_a_stored_run_cannot_leave_out_that_its_accuracies_are_the_operators(
     stored.write_text(json.dumps({**json.loads(stored.read_text()), "simulation_only": None}))
     with pytest.raises(InputError, match="simulation_only"):
         checked_document(Path(document["path"]))
+
+
+COMPARED = (
+    *("compare.epsilons=[4.0]", "compare.seeds=[1]", "compare.baselines=false"),
+    "compare.option.by-rate.privacy.groups.light={share=0.25, epsilon=1.0, through='rate'}",
+)
+
+
+def test_each_cell_of_a_comparison_has_the_groups_with_their_own_budgets(
+    make_scenario, tmp_path: Path
+) -> None:
+    """The claims and accuracies of a cell are those of the run by itself; without noise, accuracy alone."""
+    asked = make_scenario(*CENTRAL, *COMPARED)
+    document = compare(asked, tmp_path, workers=1)
+    cells = {cell["trust"]: cell for cell in document["cells"]}
+    alone = run(make_scenario(*CENTRAL), tmp_path)
+    assert cells["central"]["budget_groups"] == alone["privacy"]["groups"]
+    [measured] = cells["central"]["groups"]
+    assert [group["accuracy"]["mean"] for group in measured["groups"]] == [
+        group["accuracy"] for group in alone["final"]["groups"][0]["groups"]
+    ]
+    assert [group["noise_multiplier"] for group in cells["local"]["budget_groups"]][1] is None
+    assert cells["local"]["budget_groups"][0]["noise_multiplier"] > 1
+    assert "budget_groups" not in cells["none"]
+    assert [group["group"] for group in cells["none"]["groups"][0]["groups"]] == ["light", "others"]
+    [option] = document["options"]
+    assert option["budget_groups"][0]["rate"] < 0.5
+    assert [option["budget_groups"][0]["weight"], cells["central"]["budget_groups"][0]["rate"]] == [
+        None,
+        None,
+    ]
+    checked = checked_document(Path(document["path"]))
+    [section] = [section for section in page_of(checked).sections if section.id == "budget-groups"]
+    assert len(section.blocks[2].rows) == 3 + 6  # a heading for each cell with noise, and two groups
+    shown = io.StringIO()
+    with redirect_stdout(shown):
+        show_comparison(document)
+    assert "  by-rate at epsilon 4: light " in shown.getvalue()
+    checked["cells"][1]["budget_groups"][0]["guarantees"][1]["epsilon"] = 0.1
+    (Path(document["path"]) / "run.json").write_text(json.dumps(checked))
+    with pytest.raises(InputError, match="budget_groups"):
+        checked_document(Path(document["path"]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            ("compare.epsilons=[0.5, 4.0]",),
+            "0.5 is below privacy.groups.light.epsilon = 1. They are budgets of",
+        ),
+        (
+            ("privacy.groups.light={share=0.25, weight=0.5}",),
+            'trust "local": privacy.groups.light.weight = 0.5',
+        ),
+        (("compare.option.few.sampling={name='fixed', cohort=3}",), 'option "few": privacy.groups: sampling'),
+        (
+            ("compare.trusts=['central']", "compare.units=['client', 'example']"),
+            'unit "example": privacy.groups',
+        ),
+    ],
+    ids=["epsilon", "weight", "cohort", "unit"],
+)
+def test_cells_that_cannot_have_the_groups_are_refused_before_any_runs(
+    changes: tuple[str, ...], words: str, make_scenario, tmp_path: Path
+) -> None:
+    with pytest.raises((InputError, ScenarioError)) as refused:
+        compare(make_scenario(*CENTRAL, *changes), tmp_path, workers=1)
+    assert words in str(refused.value), str(refused.value)
+    assert not list(tmp_path.iterdir())
