@@ -28,6 +28,7 @@ from fedprivacy.population.partition import (
     iid,
     one_per_example,
 )
+from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.data import Digits, FileData, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile
 from fedprivacy.scenario.on_nodes import OnNodes
 
@@ -182,6 +183,15 @@ def _scaling(
 
 
 def _deal(options: Options, labels: NDArray[Any], users: NDArray[Any] | None) -> Partition:
+    """The clients that take part."""
+    partition = _deal_all(options, labels, users)
+    if options.first_clients is None:
+        return partition
+    order = Streams(options.seed).stream("partition/first-clients").permutation(partition.clients)
+    return partition.only(order[: options.first_clients])
+
+
+def _deal_all(options: Options, labels: NDArray[Any], users: NDArray[Any] | None) -> Partition:
     records, fraction, seed = len(labels), options.public_fraction, options.seed
     if options.partition == "by-user" and users is not None:
         return by_user(users, public_fraction=fraction, seed=seed)

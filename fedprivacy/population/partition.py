@@ -42,6 +42,11 @@ class Partition:
         """The record numbers of one client, shape (its records,)."""
         return self.order[self.offsets[client] : self.offsets[client + 1]]
 
+    def only(self, clients: Sequence[int] | Index) -> Partition:
+        """Some clients, each with all its records, in a given order; the public records stay."""
+        groups = [self.records(int(client)) for client in clients]
+        return Partition(np.concatenate(groups), _offsets([len(group) for group in groups]), self.public)
+
     def records_of(self, clients: Index) -> RecordNumbers:
         """The record numbers of several clients, by their ids, shape (clients,)."""
         return RecordNumbers(self.order, self.offsets[clients], self.offsets[clients + 1])
@@ -238,5 +243,5 @@ def _counts(
     return counts
 
 
-def _offsets(sizes: Index) -> Index:
-    return np.concatenate([[0], np.cumsum(sizes)])
+def _offsets(sizes: Index | Sequence[int]) -> Index:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

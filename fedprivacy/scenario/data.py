@@ -117,6 +117,14 @@ class _Data(Section):
         "`clients` all beyond so many clients.",
         examples=[10],
     )
+    first_clients: int | None = Field(
+        None,
+        ge=1,
+        le=10**9,
+        description="Only so many of the clients take part, each with the records that it has among all; the "
+        "order is drawn by `seed`, so that the first 10 are among the first 100.",
+        examples=[100],
+    )
     public_fraction: float = Field(
         0.0,
         ge=0,
@@ -156,6 +164,8 @@ class _Data(Section):
 
     def count(self, records: int, users: int | None = None) -> int:
         """The number of clients that so many training records of so many users make."""
+        if self.first_clients is not None:
+            return self.first_clients
         return (
             count_clients(
                 records=records,
