@@ -188,7 +188,7 @@ def _deal(options: Options, labels: NDArray[Any], users: NDArray[Any] | None) ->
     if options.first_clients is None:
         return partition
     order = Streams(options.seed).stream("partition/first-clients").permutation(partition.clients)
-    return partition.only(order[: options.first_clients])
+    return partition.only(np.sort(order[: options.first_clients]))
 
 
 def _deal_all(options: Options, labels: NDArray[Any], users: NDArray[Any] | None) -> Partition:

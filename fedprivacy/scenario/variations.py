@@ -69,8 +69,10 @@ def _path(tables: Mapping[str, Any], variation: Variation) -> KeyPath:
     anew, each would have others. "fixed-records" deals the same to each, whatever their number.
     """
     data = tables.get("data")
-    nested = isinstance(data, Mapping) and data.get("partition") == "fixed-records"
-    if variation.name == "data.clients" and not nested:
+    if variation.name != "data.clients" or not isinstance(data, Mapping):
+        return (variation.section, variation.key)
+    own = data.get("clients") == variation.value and "first_clients" not in data
+    if not own and data.get("partition") != "fixed-records":
         return ("data", "first_clients")
     return (variation.section, variation.key)
 

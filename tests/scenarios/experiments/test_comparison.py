@@ -21,7 +21,7 @@ from fedprivacy.records.seed_statistics import (
     weakest,
     within_range,
 )
-from fedprivacy.report import render
+from fedprivacy.report import page_of, render
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.variations import variations
 from fedprivacy.training.model_spec import model_spec
@@ -561,7 +561,7 @@ def test_the_number_of_clients_is_varied_however_records_are_dealt(
         "compare.trusts=['central']", "compare.epsilons=[8.0]", "compare.vary.data.clients=[4, 9]",
         "compare.vary.server.rounds=[1, 2]")  # fmt: skip
     few, many = (population(asked.varied(each, 1).data) for each in variations(asked.compare)[:2])
-    assert np.array_equal(few.partition.order, many.partition.order[: len(few.partition.order)])
+    assert set(few.partition.order) < set(many.partition.order)
     document = compare(asked, tmp_path, workers=1)
     varied = document["variations"]
     assert [cell["population"] for cell in varied[:2]] == [4, 9]
@@ -573,6 +573,29 @@ def test_the_number_of_clients_is_varied_however_records_are_dealt(
     )
     assert varied[0]["accuracies"] == [alone["final"]["accuracy"]]
     assert checked_document(Path(document["path"])) == document
+
+
+def test_a_page_has_the_law_of_the_number_of_clients_with_enough_numbers_and_seeds(
+    make_scenario, tmp_path: Path
+) -> None:
+    vary = ("compare.trusts=['none', 'central']", "compare.epsilons=[8.0]", "compare.baselines=false",
+        "compare.vary.data.clients=[3, 6, 9, 12]", "compare.seeds=[1, 2]", "server.rounds=1")  # fmt: skip
+    document = compare(make_scenario("privacy.epsilon=8.0", *vary), tmp_path, workers=1)
+    checked = checked_document(Path(document["path"]))
+    [section] = [section for section in page_of(checked).sections if section.id == "clients"]
+    _, fitted, read = section.blocks
+    assert "floor 50.0 %" in fitted.text  # guessing one of two classes
+    assert "in no interval here" in read.text
+    # All clients are those of the scenario itself, so the last number is its own cell.
+    central = next(cell for cell in document["cells"] if cell["trust"] == "central")
+    assert document["variations"][-1]["accuracies"] == central["accuracies"]
+    checked["variations"] = checked["variations"][1:]
+    assert not [section for section in page_of(checked).sections if section.id == "clients"]
+    single = {
+        **checked,
+        "variations": [{**cell, "accuracies": cell["accuracies"][:1]} for cell in document["variations"]],
+    }
+    assert not [section for section in page_of(single).sections if section.id == "clients"]
 
 
 @pytest.mark.exhaustive
