@@ -101,14 +101,15 @@ def _beyond_the_others(v: Values, name: str, group: BudgetGroup) -> Iterator[Fin
     if group.epsilon is not None and epsilon is not None and group.epsilon > epsilon:
         yield Finding(
             (*at, "epsilon"),
-            f"above privacy.epsilon = {epsilon:g}, which the others have: groups are stricter than they are",
+            f"above privacy.epsilon = {epsilon:g} of the clients in no group: a group may only be stricter",
             "Give the section the largest epsilon, and each stricter one a group.",
             literal(group.epsilon),
         )
     if local and group.noise_multiplier is not None and noise is not None and group.noise_multiplier < noise:
         yield Finding(
             (*at, "noise_multiplier"),
-            f"below privacy.noise_multiplier = {noise:g}, which the others have: groups are stricter",
+            f"below privacy.noise_multiplier = {noise:g} of the clients in no group: a group may only be "
+            "stricter",
             "Give the section the least noise, and each stricter budget a group.",
             literal(group.noise_multiplier),
         )
@@ -125,7 +126,7 @@ def _beyond_the_others(v: Values, name: str, group: BudgetGroup) -> Iterator[Fin
     if group.rate is not None and rate is not None and group.rate > rate:
         yield Finding(
             (*at, "rate"),
-            f"above sampling.rate = {rate:g}, at which the others join: groups are stricter than they are",
+            f"above sampling.rate = {rate:g} of the clients in no group: a group may only be stricter",
             f"At most {rate:g}.",
             literal(group.rate),
         )
@@ -171,7 +172,7 @@ def members_are_apart(v: Values) -> Iterator[Finding]:
         if population is not None and group.share is not None and not round(group.share * population):
             yield Finding(
                 (*at, "share"),
-                f"of {population} clients it is none",
+                f"is less than one of {population:,} clients",
                 f"At least {1 / population:.3g}.",
                 literal(group.share),
             )
@@ -179,8 +180,9 @@ def members_are_apart(v: Values) -> Iterator[Finding]:
     if population is not None and dealt + len(known) >= population:
         yield Finding(
             ("privacy", "groups"),
-            f"leave none of {population} clients to the others, who have the budget of the section",
-            "Lower a share, or give the section the budget of the group with the largest.",
+            f"take {dealt + len(known):,} of {population:,} clients, and leave nobody to the budget of the "
+            "section",
+            "Lower a share, or give the section the largest of these budgets and remove its group.",
         )
 
 
