@@ -71,8 +71,8 @@ def _path(tables: Mapping[str, Any], variation: Variation) -> KeyPath:
     data = tables.get("data")
     if variation.name != "data.clients" or not isinstance(data, Mapping):
         return (variation.section, variation.key)
-    own = data.get("clients") == variation.value and "first_clients" not in data
-    if not own and data.get("partition") != "fixed-records":
+    is_base = data.get("clients") == variation.value and "first_clients" not in data
+    if not is_base and data.get("partition") != "fixed-records":
         return ("data", "first_clients")
     return (variation.section, variation.key)
 
