@@ -44,6 +44,7 @@ from fedprivacy.training.updates import Stack, Updates
 
 Ids = NDArray[np.int64]
 
+_EQUAL_SIZES = ("one-per-example", "iid", "fixed-records", "by-label")  # up to one record
 _ROOMS = (16, 64, 256)  # clients in a call at most
 # Bytes of a call. What a core's cache holds: measured, a quarter or four times are slower. A GPU needs many
 # clients at once, because its time is that of launching kernels.
@@ -367,7 +368,7 @@ def _dense(scenario: Scenario, plan: Plan) -> bool:
     They have where clients are of one size, all are in each round, and a message has consecutive ids that
     fill a call. `sampling.name = "all"` has them for any hosts and messages.
     """
-    if getattr(scenario.data, "partition", "by-user") not in ("one-per-example", "iid", "fixed-records"):
+    if getattr(scenario.data, "partition", "by-user") not in _EQUAL_SIZES:
         return False
     sampler, population, federation = plan.sampler, plan.population, scenario.federation
     if isinstance(sampler, AllSampling):

@@ -228,7 +228,7 @@ def _run_rounds(
         record.directory.save_model(save(whole_model(whole, torch.from_numpy(federation.model))))
     if len(y) > 0:
         chunks = predictions(module, federation.model, x, data.task)
-        record.measured = final_evaluation(scenario, people, y, chunks, record.plan.groups)
+        record.measured = final_evaluation(scenario, people, y, chunks)
     if (why := nobody_took_part(record.rounds)) is not None:
         raise RunError(why)
 

@@ -8,7 +8,14 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
-from fedprivacy.documents.guarantee import CANDIDATES, Candidate, Guarantees, Records
+from fedprivacy.documents.guarantee import (
+    BUDGET_GROUPS,
+    CANDIDATES,
+    BudgetGroup,
+    Candidate,
+    Guarantees,
+    Records,
+)
 from fedprivacy.documents.headline import read_headline
 from fedprivacy.documents.quality import ClassAccuracy
 from fedprivacy.io.document_part import CHECKED, Checked, Number, Part, Raw
@@ -97,7 +104,8 @@ class Cell(Part):
     """One trust model at one target epsilon, over the paired seeds.
 
     `asked` is the local mechanism where a comparison names several; `mechanism` is the one that ran.
-    `rounds` were planned; by run `rounds_played` are fewer where early stopping has ended it.
+    `budget_groups` are groups of clients with budgets of their own. `rounds` were planned; by run
+    `rounds_played` are fewer where early stopping has ended it.
     """
 
     trust: Annotated[str, CHECKED]
@@ -120,6 +128,7 @@ class Cell(Part):
     batches: dict[str, Any] | None = None
     records_per_client: Records | None = None
     guarantees: Guarantees = ()
+    budget_groups: Annotated[tuple[BudgetGroup, ...] | None, Checked(BUDGET_GROUPS, optional=True)] = None
     rounds: int | None = None
     rounds_played: tuple[int, ...] = ()
     curve: tuple[Evaluated, ...] | None = None

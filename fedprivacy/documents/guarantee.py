@@ -81,6 +81,9 @@ class BudgetGroup(Part):
     guarantees: Guarantees = ()
 
 
+BUDGET_GROUPS = Annotated[list[BudgetGroup], Field(max_length=21)] | None
+
+
 class Terms(Part):
     """The terms of every epsilon of a result."""
 
@@ -104,9 +107,6 @@ class Privacy(Terms):
     batches: dict[str, Any] | None = None
     records_per_client: Annotated[Records | None, IF_THERE] = None
     guarantees: Guarantees = ()
-    groups: Annotated[
-        tuple[BudgetGroup, ...] | None,
-        Checked(Annotated[list[BudgetGroup], Field(max_length=21)] | None, optional=True),
-    ] = None
+    groups: Annotated[tuple[BudgetGroup, ...] | None, Checked(BUDGET_GROUPS, optional=True)] = None
     completed: Annotated[Completed | None, IF_THERE] = None
     per_client: Annotated[PerClient | None, IF_THERE] = None

@@ -45,8 +45,10 @@ MEASURED_ON_CLIENTS = (
     ),  # of a plan
     *("curves[].drawn", "curves[].test", "curves[].planned", "curves[].guarantees", "curves[].epsilon"),
 )
-# The names of made-up data, whose true values everybody may see. Any other data are taken to be of people.
-SIMULATED = ("bits", "categories", "numbers", "logistic-model")
+# The names of made-up or published data, whose true values everybody may see. Any other data are taken to be
+# of people.
+PUBLIC_DATA = ("digits", "synthetic", "purchase-like")  # made here, or published
+SIMULATED = ("bits", "categories", "numbers", "logistic-model", *PUBLIC_DATA)
 # The seed of a simulation determines its noise, which can then be subtracted.
 # A digest lets an attacker confirm a guess of the seed, or of the data.
 SEEDS = (

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fedprivacy.documents.redaction import PUBLIC_DATA
 from fedprivacy.scenario.cells import Corner, cell
 from fedprivacy.scenario.changes import Tables, lay
-
-PUBLIC_DATA = ("digits", "synthetic", "purchase-like")  # made here, or published
 
 
 def corner_of(tables: Mapping[str, Any], trust: str) -> Corner:

@@ -31,12 +31,12 @@ def with_groups(plan: Plan, budgets: Mapping[str, BudgetGroup] | None) -> Plan:
 
     Args:
         plan: The plan of the others, calibrated.
-        budgets: The groups by name; None: there are none.
+        budgets: The groups by name; None: there are none. Without noise they have no budgets.
 
     Raises:
         InputError: no weight or rate keeps the epsilon of a group.
     """
-    if budgets is None:
+    if budgets is None or plan.trust == "none":
         return plan
     return replace(plan, groups=Groups(tuple(_group(plan, name, each) for name, each in budgets.items())))
 
@@ -52,7 +52,12 @@ def with_stored_groups(plan: Plan, budgets: Mapping[str, BudgetGroup] | None, st
     Raises:
         InputError: a group has another budget, or there are others.
     """
-    if budgets is None or stored is None or [group.name for group in stored.groups] != list(budgets):
+    if (
+        budgets is None
+        or plan.trust == "none"
+        or stored is None
+        or [group.name for group in stored.groups] != list(budgets)
+    ):
         return with_groups(plan, budgets)
     checked, grouped = [], replace(plan, groups=stored)
     for group, (name, budget) in zip(stored.groups, budgets.items(), strict=True):

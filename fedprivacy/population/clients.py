@@ -19,7 +19,16 @@ from fedprivacy.data.targets import TargetBounds
 from fedprivacy.data.targets import columns as columns_of
 from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.errors import InputError
-from fedprivacy.population.partition import Partition, by_user, dirichlet, fixed_records, iid, one_per_example
+from fedprivacy.population.partition import (
+    Partition,
+    by_label,
+    by_user,
+    dirichlet,
+    fixed_records,
+    iid,
+    one_per_example,
+)
+from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.data import Digits, FileData, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile
 from fedprivacy.scenario.on_nodes import OnNodes
 
@@ -174,6 +183,15 @@ def _scaling(
 
 
 def _deal(options: Options, labels: NDArray[Any], users: NDArray[Any] | None) -> Partition:
+    """The clients that take part."""
+    partition = _deal_all(options, labels, users)
+    if options.first_clients is None:
+        return partition
+    order = Streams(options.seed).stream("partition/first-clients").permutation(partition.clients)
+    return partition.only(np.sort(order[: options.first_clients]))
+
+
+def _deal_all(options: Options, labels: NDArray[Any], users: NDArray[Any] | None) -> Partition:
     records, fraction, seed = len(labels), options.public_fraction, options.seed
     if options.partition == "by-user" and users is not None:
         return by_user(users, public_fraction=fraction, seed=seed)
@@ -181,6 +199,8 @@ def _deal(options: Options, labels: NDArray[Any], users: NDArray[Any] | None) ->
         return iid(records, options.clients, public_fraction=fraction, seed=seed)
     if options.partition == "dirichlet" and options.clients is not None and options.alpha is not None:
         return dirichlet(labels, options.clients, options.alpha, public_fraction=fraction, seed=seed)
+    if options.partition == "by-label" and options.clients is not None:
+        return by_label(labels, options.clients, public_fraction=fraction, seed=seed)
     if options.partition == "fixed-records" and options.records_per_client is not None:
         each = options.records_per_client
         return fixed_records(records, each, options.clients, public_fraction=fraction, seed=seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,13 @@ from fedprivacy.data import npz
 from fedprivacy.data.groups import Grouping, grouping, regrouped
 from fedprivacy.data.record_columns import feature, held_out_column, origin_of
 from fedprivacy.errors import InputError
+from fedprivacy.population.clients import Population
 from fedprivacy.population.partition import Partition
-from fedprivacy.sampling.groups import Groups, members
-from fedprivacy.scenario.data import FileData
+from fedprivacy.randomness.streams import Streams
+from fedprivacy.sampling.group_limits import COLUMN
+from fedprivacy.sampling.groups import Group, Groups, members
+from fedprivacy.scenario.data import DEALT_BY_LABEL, FileData
+from fedprivacy.scenario.privacy import BudgetGroup
 from fedprivacy.scenario.sections import Data, Evaluation
 
 
@@ -46,26 +50,63 @@ def held_out_users(data: Data) -> NDArray[np.str_] | None:
     return npz.array(data.file, "user_test").astype(str)
 
 
-def held_out_budget_groups(data: Data, partition: Partition, groups: Groups | None) -> Grouping | None:
+def held_out_budget_groups(
+    data: Data, people: Population, budgets: Mapping[str, BudgetGroup] | None
+) -> Grouping | None:
     """The group of clients, with its budget, that each test record is of; None where that is not known.
 
-    A test record is of a client where the data name the users of both parts and users are the clients; of
-    others it is of no group (-1).
+    Where users are the clients and the data name those of test records, a record is its user's. Where records
+    are dealt, test records are dealt to the groups in the same way: each group has its share of them, by
+    label where clients' records are dealt by label. A record of nobody is of no group (-1).
 
     Args:
         data: The data.
-        partition: The clients.
-        groups: Those of the plan; None: all clients have one budget.
+        people: Their clients.
+        budgets: The groups of the scenario; None: all clients have one budget.
     """
+    if budgets is None:
+        return None
+    groups = Groups(tuple(Group(name, each.share, each.clients) for name, each in budgets.items()))
+    places = members(groups, people.partition.clients)
+    if getattr(data, "partition", None) == "by-user":
+        codes = _by_user(data, people.partition, places)
+    elif hasattr(data, "partition"):
+        codes = _dealt(people, places, by_label=data.partition in DEALT_BY_LABEL)
+    else:  # nobody knows here whose records are on nodes
+        return None
+    known = codes is not None and (codes >= 0).any()
+    return Grouping(COLUMN, groups.names, codes) if codes is not None and known else None
+
+
+def _by_user(data: Data, partition: Partition, places: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """The group of the user of each test record, by the group of each client; None without names of users."""
     users = held_out_users(data)
-    if groups is None or users is None or not isinstance(data, FileData) or data.partition != "by-user":
+    if users is None or not isinstance(data, FileData):
         return None
     trained = npz.array(data.file, "user_train").astype(str)
     clients = trained[partition.order[partition.offsets[:-1]]]  # by the first record of each
     order = np.argsort(clients)
     place = order[np.searchsorted(clients, users, sorter=order).clip(max=len(clients) - 1)]
-    codes = np.where(clients[place] == users, members(groups, len(clients))[place], -1)
-    return Grouping("privacy.groups", groups.names, codes) if (codes >= 0).any() else None
+    return np.where(clients[place] == users, places[place], -1)
+
+
+def _dealt(people: Population, places: NDArray[np.int64], *, by_label: bool) -> NDArray[np.int64]:
+    """Deals test records to groups, in the shares of their clients' records, without a secret draw."""
+    data, partition = people.dataset, people.partition
+    owners = np.repeat(places, partition.sizes)
+    owned, tested = (
+        (data.y[partition.order], data.y_test)
+        if by_label
+        else (np.zeros(len(owners)), np.zeros(len(data.y_test)))
+    )
+    order = np.argsort(Streams(0).stream("budget-groups/held-out").random(len(tested)), kind="stable")
+    codes = np.full(len(tested), -1, dtype=np.int64)
+    for label in np.unique(owned):
+        rows = order[tested[order] == label]
+        ends = np.cumsum(np.bincount(owners[owned == label], minlength=int(places.max()) + 1))
+        parts = np.diff(np.round(ends / ends[-1] * len(rows)).astype(np.int64), prepend=0)
+        codes[rows] = np.repeat(np.arange(len(parts)), parts)
+    return codes
 
 
 def _groups(data: Data, evaluation: Evaluation) -> Iterator[Grouping]:

@@ -88,7 +88,7 @@ class DevelopmentSplit:
 
 def nested(people: Population, order: NDArray[np.int64], count: int) -> Population:
     """The first clients of an order, each with all its records."""
-    return _with(people, [people.partition.records(int(client)) for client in order[:count]])
+    return replace(people, partition=people.partition.only(order[:count]))
 
 
 def _with(people: Population, groups: list[NDArray[np.int64]]) -> Population:

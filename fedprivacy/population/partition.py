@@ -42,6 +42,11 @@ class Partition:
         """The record numbers of one client, shape (its records,)."""
         return self.order[self.offsets[client] : self.offsets[client + 1]]
 
+    def only(self, clients: Sequence[int] | Index) -> Partition:
+        """Some clients, each with all its records, in a given order; the public records stay."""
+        groups = [self.records(int(client)) for client in clients]
+        return Partition(np.concatenate(groups), _offsets([len(group) for group in groups]), self.public)
+
     def records_of(self, clients: Index) -> RecordNumbers:
         """The record numbers of several clients, by their ids, shape (clients,)."""
         return RecordNumbers(self.order, self.offsets[clients], self.offsets[clients + 1])
@@ -206,6 +211,24 @@ def dirichlet(
     return Partition(order, offsets, public)
 
 
+def by_label(labels: NDArray[np.int64], clients: int, *, public_fraction: float, seed: int) -> Partition:
+    """Records in the order of their labels, cut into equal parts: the first clients have the first label.
+
+    The label-sorted split of McMahan et al. 2017 ("Communication-Efficient Learning of Deep Networks from
+    Decentralized Data") with a part for each client. Sizes are equal up to one.
+
+    Args:
+        labels: The label of each record, shape (records,).
+        clients: The number of clients, at most that of the records they share.
+        public_fraction: The share of the records that no client owns.
+        seed: Draws the public part, and the order within a label.
+    """
+    owned, public = public_split(len(labels), public_fraction, seed)
+    shuffled = Streams(seed).stream("partition/by-label").permutation(owned)
+    order = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    return Partition(order, (np.arange(clients + 1) * len(owned)) // clients, public)
+
+
 def _counts(
     shares: NDArray[np.float64], left: Index, size: int, stream: np.random.Generator
 ) -> NDArray[np.int64]:
@@ -220,5 +243,5 @@ def _counts(
     return counts
 
 
-def _offsets(sizes: Index) -> Index:
-    return np.concatenate([[0], np.cumsum(sizes)])
+def _offsets(sizes: Index | Sequence[int]) -> Index:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

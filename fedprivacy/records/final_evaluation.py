@@ -24,7 +24,6 @@ from fedprivacy.models.metrics.registry import Measurement, metrics_of
 from fedprivacy.models.prediction import Predictions
 from fedprivacy.population.clients import Population
 from fedprivacy.population.groups import held_out_budget_groups, held_out_groups, held_out_users
-from fedprivacy.sampling.groups import Groups
 from fedprivacy.scenario import Scenario
 
 LEAST_USERS = 10  # of fewer there is no tenth
@@ -37,7 +36,6 @@ def final_evaluation(
     people: Population,
     y: NDArray[Any],
     predictions: Iterable[Predictions],
-    budgets: Groups | None = None,
 ) -> dict[str, Any]:
     """The fields of `Final` beside accuracy and loss, from held-out records alone.
 
@@ -48,7 +46,6 @@ def final_evaluation(
         people: Its data; no record that a client trains on is read.
         y: The classes of the records that it is evaluated on, shape (records,), or their targets.
         predictions: Of the final model on them, in chunks.
-        budgets: The groups of clients with budgets of their own; None: there are none.
     """
     data, classes, start = people.dataset, [], 0
     measurement = Measurement(metrics_of(data.task))
@@ -66,7 +63,7 @@ def final_evaluation(
         return fields
     named = np.concatenate(classes)
     groups = list(held_out_groups(scenario.data, scenario.evaluation))
-    of_clients = held_out_budget_groups(scenario.data, people.partition, budgets)
+    of_clients = held_out_budget_groups(scenario.data, people, scenario.privacy.groups)
     groups += [] if of_clients is None else [of_clients]
     if groups:
         fields["groups"] = [by_group(grouping, y, named) for grouping in groups]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.bias import dropout_note, estimate, unanswered_note, void_note
 from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.scenario import OnNodes, Scenario
+from fedprivacy.scenario.data import DEALT_BY_LABEL
 from fedprivacy.scenario.sections import least_answers
 from fedprivacy.training import early_stopping
 
@@ -228,6 +229,7 @@ class RunRecord:
             privacy=stated_privacy(plan, ledger, self._candidates),
             ledger=ledger,
             operator_only=list(RunDocument.OPERATOR_ONLY),
+            **simulation_only([scenario], ["final"]),
             estimate=estimate(self.rounds, self.scenario.server.aggregation),
             notes=notes_of(scenario, plan, self.rounds, tested=self.ledger.tested),
             performance=Performance.new(
@@ -287,6 +289,20 @@ def _stated_groups(plan: Plan, ledger: Mapping[str, Any]) -> dict[str, Any]:
             ).to_json()
         )
     return {"groups": stated}
+
+
+def simulation_only(scenarios: Iterable[Scenario], parts: Sequence[str]) -> dict[str, list[str]]:
+    """The field with the accuracies by group, where test records are dealt to groups by clients' labels.
+
+    Args:
+        scenarios: Those of the runs in a document.
+        parts: Where the document has figures, such as "cells[]".
+    """
+    dealt = any(
+        each.privacy.groups is not None and getattr(each.data, "partition", None) in DEALT_BY_LABEL
+        for each in scenarios
+    )
+    return {"simulation_only": [f"{part}.groups" for part in parts]} if dealt else {}
 
 
 def choice_notes(scenario: Scenario) -> list[str]:

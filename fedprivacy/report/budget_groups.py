@@ -1,12 +1,21 @@
-"""Groups of clients with budgets that differ: their settings, and an epsilon for each observer."""
+"""Groups of clients with budgets that differ: settings, accuracy, and an epsilon for each observer."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.guarantee import BudgetGroup
+from fedprivacy.documents.quality import ColumnGroups, GroupAccuracy
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.guarantees.observers import OBSERVERS
-from fedprivacy.report import protection, words
+from fedprivacy.report import arm_labels, protection, words
 from fedprivacy.report.blocks import Block, Details, Section, Table, Text, Value
+from fedprivacy.report.blocks import Group as Heading
+from fedprivacy.report.groups import figure, over_seeds
+from fedprivacy.sampling.group_limits import COLUMN
+from fedprivacy.scenario.data import DEALT_BY_LABEL
 
 ALL = (
     "The guarantees above hold for each client, whatever its group: they are those of the group that is "
@@ -14,41 +23,140 @@ ALL = (
     "has a smaller weight, joins fewer rounds, or has more noise."
 )
 
+AT_RANDOM = (
+    "Accuracy: clients' records are dealt at random, and so are the test records here, to each group its "
+    "share. The model is the same for all, so the accuracies of groups differ by chance alone."
+)
+BY_LABEL = (
+    "Accuracy: clients' records are dealt by label, and so are the test records here. Each group is measured "
+    "on labels as its own clients have them, and pays where its labels are heard less."
+)
+MEASURED = {
+    "by-user": "Accuracy: on the held-out records of the clients of each group.",
+    **dict.fromkeys(DEALT_BY_LABEL, BY_LABEL),
+}
+WITHHELD = (
+    "The accuracy of each group is operator-only (operator.html): test records are dealt to groups by the "
+    "labels of clients' records, which are not declared public (data.public)."
+)
+
+
+@dataclass(frozen=True)
+class _Model:
+    """The groups of a run, or of a cell of a comparison, with the accuracy of each that is known."""
+
+    label: str
+    groups: Sequence[BudgetGroup]
+    measured: Mapping[str, GroupAccuracy]
+
 
 def of_run(document: RunDocument) -> list[Section]:
     """The groups of a run; no section where all clients have one budget."""
     groups = document.privacy.groups
     if not groups:
         return []
-    observers = [name for name in OBSERVERS if any(g.observer == name for g in groups[0].guarantees)]
-    rows: list[tuple[Value, ...]] = []
-    for group in groups:
-        against = {g.observer: g for g in group.guarantees}
-        rows.append(
-            (
-                group.name,
-                f"{group.clients:,}",
-                _differs(group),
-                *(protection.spent(against.get(name)) for name in observers),
-            )
-        )
-    terms = words.terms([g for group in groups for g in group.guarantees])
-    caption = f"{protection.ROUNDED} Each epsilon: {terms}, against the observer of its column."
-    head = ("Group", "Clients", "Differs by", *(f"From {words.observer(name)}" for name in observers))
-    sentences = [
-        (group.name, words.capital(words.observer(g.observer)), g.words or "")
-        for group in groups
-        for g in group.guarantees
+    return _section(document, [_Model("", groups, _measured(_columns(document)))])
+
+
+def of_comparison(document: CompareDocument) -> list[Section]:
+    """The groups of each cell and option; no section where all clients of each have one budget."""
+    named = [(arm_labels.cell(arm, cell.epsilon), cell) for arm in document.arms for cell in document.of(arm)]
+    named += [
+        (f"With option {option.option}, epsilon {words.target(option.epsilon)}", option)
+        for option in document.options
     ]
+    models = [
+        _Model(label, cell.budget_groups, _measured(over_seeds(cell)))
+        for label, cell in named
+        if cell.budget_groups
+    ]
+    return _section(document, models) if models else []
+
+
+def _section(document: RunDocument | CompareDocument, models: Sequence[_Model]) -> list[Section]:
+    """A row for each group of each model, and its guarantees as sentences."""
+    stated = [(model, group, g) for model in models for group in model.groups for g in group.guarantees]
+    observers = [name for name in OBSERVERS if any(g.observer == name for _, _, g in stated)]
+    accuracy = ["Accuracy"] * any(model.measured for model in models)
+    rows: list[Sequence[Value] | Heading] = []
+    for model in models:
+        rows += [Heading(model.label)] if model.label else []
+        for group in model.groups:
+            against = {g.observer: g for g in group.guarantees}
+            figures = [figure(model.measured.get(group.name)) for _ in accuracy]
+            epsilons = [protection.spent(against.get(name)) for name in observers]
+            rows.append((group.name, f"{group.clients:,}", _differs(group), *figures, *epsilons))
+    caption = (
+        f"{protection.ROUNDED} Each epsilon: {words.terms(g for _, _, g in stated)}, against the observer of "
+        "its column."
+    )
+    seen = [f"From {words.observer(name)}" for name in observers]
+    sentences = [
+        (
+            ", ".join(filter(None, (model.label, group.name))),
+            words.capital(words.observer(g.observer)),
+            g.words or "",
+        )
+        for model, group, g in stated
+    ]
+    held_out = _held_out(document, measured=bool(accuracy))
     blocks: list[Block | Details] = [
         Text(ALL),
-        Table(caption, head, rows, stacked=True),
+        *([Text(held_out)] if held_out else []),
+        Table(caption, ("Group", "Clients", "Differs by", *accuracy, *seen), rows, stacked=len(models) == 1),
         Details(
             "Every guarantee of a group as a sentence, to quote",
             [Table(caption, ("Group", "Observer", "In words"), sentences)],
         ),
     ]
     return [Section("budget-groups", "Budgets that differ", blocks)]
+
+
+def accuracies(document: RunDocument) -> str:
+    """The accuracy of each group of a run in one line for a terminal; empty where none is known."""
+    listed = _listed(_measured(_columns(document)))
+    return f"accuracy by group: {listed}" if listed else ""
+
+
+def lines_of_comparison(document: CompareDocument) -> list[str]:
+    """A line for a terminal with the accuracy of each group in each cell and option; none without groups."""
+    listed = [
+        (cell.trust if cell.epsilon is None else f"{cell.trust} at epsilon {cell.epsilon:g}", cell)
+        for cell in document.cells
+    ]
+    listed += [(f"{option.option} at epsilon {option.epsilon:g}", option) for option in document.options]
+    texts = [
+        f"  {name}: {figures}" for name, cell in listed if (figures := _listed(_measured(over_seeds(cell))))
+    ]
+    return ["Accuracy by group of clients (epsilon: of clients in no group)", *texts] if texts else []
+
+
+def _listed(measured: Mapping[str, GroupAccuracy]) -> str:
+    known = [
+        f"{name} {words.accuracy(group.accuracy)}"
+        for name, group in measured.items()
+        if group.accuracy is not None
+    ]
+    return ", ".join(known)
+
+
+def _columns(document: RunDocument) -> Sequence[ColumnGroups]:
+    return document.final.groups if document.final is not None else ()
+
+
+def _measured(columns: Sequence[ColumnGroups]) -> dict[str, GroupAccuracy]:
+    """The accuracy of each group by its name, in the order of the scenario; empty where none is known."""
+    return {each.group: each for column in columns if column.column == COLUMN for each in column.groups}
+
+
+def _held_out(document: RunDocument | CompareDocument, *, measured: bool) -> str:
+    """Whose records the accuracy of a group is measured on."""
+    if document.lacks_truth:
+        return WITHHELD
+    if not measured:
+        return ""
+    partition = document.scenario.get("data", {}).get("partition", "one-per-example")
+    return MEASURED.get(partition, AT_RANDOM)
 
 
 def _differs(group: BudgetGroup) -> str:

@@ -9,8 +9,10 @@ from fedprivacy.documents.cell import Cell
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.report import (
     arm_labels,
+    budget_groups,
     candidates,
     classes,
+    client_curve,
     curves,
     groups,
     limits,
@@ -80,10 +82,12 @@ def page(document: CompareDocument, *, error: bool = False, command: bool = Fals
         Section(
             "guarantees", "Who is protected from whom", protection.blocks(cells, uncovered), folded=False
         ),
+        *budget_groups.of_comparison(document),
         *units.of_comparison(document),
         *limits.of_comparison(document),
         *option_effects.of_comparison(document),
         *setting_effects.of_comparison(document),
+        *client_curve.of_comparison(document),
         *curves.of_comparison(document),
         *candidates.of_comparison(document),
         *groups.of_comparison(document),

@@ -18,6 +18,7 @@ from fedprivacy.report.blocks import Block, Details, Entry, Group, Section, Tabl
 from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series, accuracy_range, looks
 from fedprivacy.report.charts.axis import percent
 from fedprivacy.report.charts.looks import Look
+from fedprivacy.sampling.group_limits import COLUMN
 
 HEADING = "For whom does it work"
 OF_RECORDS = "Intervals: 95 % (Wilson), over the records of each group by itself, for this one model."
@@ -74,7 +75,7 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         for cell in document.of(arm)
     }
     every = {
-        key: Model(look, label, _over_seeds(cell), not majority.of_cell(cell))
+        key: Model(look, label, over_seeds(cell), not majority.of_cell(cell))
         for key, (label, look, cell) in cells.items()
         if cell.groups
     }
@@ -105,11 +106,16 @@ def worst_group(document: RunDocument) -> str | None:
 
     Returns:
         None where the run has no groups, none of a column is behind the best, or the model is no better than
-        always naming the most frequent class.
+        always naming the most frequent class. Groups with budgets do not count: a terminal lists each.
     """
     if document.final is None or majority.of_run(document):
         return None
-    return _worst(document.final.groups)
+    return _worst(column for column in document.final.groups if column.column != COLUMN)
+
+
+def heading(column: str) -> str:
+    """A column as a person would call it; that of groups of clients has no name in the data."""
+    return "group of clients" if column == COLUMN else column
 
 
 def _worst(columns: Iterable[ColumnGroups]) -> str | None:
@@ -134,7 +140,7 @@ def _worst(columns: Iterable[ColumnGroups]) -> str | None:
         return None
     gap, name, group = max(behind, key=lambda entry: entry[0])
     return (
-        f"Served worst: {name} {group.group}, {words.accuracy(group.accuracy)} of "
+        f"Served worst: {heading(name)} {group.group}, {words.accuracy(group.accuracy)} of "
         f"{group.records:,} records, {100 * gap:.1f} points below the best group."
     )
 
@@ -149,7 +155,7 @@ def _error(group: GroupAccuracy) -> float:
     return math.sqrt(share * (1 - share) / (group.records + 4))
 
 
-def _over_seeds(cell: Cell) -> list[ColumnGroups]:
+def over_seeds(cell: Cell) -> list[ColumnGroups]:
     """The groups of a cell as those of one model: means, with intervals over seeds and over records."""
     return [
         ColumnGroups(
@@ -208,10 +214,10 @@ def _panel(models: Sequence[Model]) -> Dots:
     rows: list[Row] = []
     points: dict[int, list[Point]] = {at: [] for at in range(len(models))}
     for column in models[0].columns:
-        rows.append(Row(column.column, heading=True))
+        rows.append(Row(heading(column.column), heading=True))
         for group in column.groups:
             few = " (few)" if group.few else ""
-            rows.append(Row(f"{group.group}{few}", says=f"{column.column} {group.group}{few}"))
+            rows.append(Row(f"{group.group}{few}", says=f"{heading(column.column)} {group.group}{few}"))
             for at, model in enumerate(models):
                 known = model.of(column.column, group.group)
                 if known is not None and known.accuracy is not None:
@@ -231,11 +237,11 @@ def _table(models: Sequence[Model], caption: str) -> Table:
     rows: list[Sequence[Value] | Group] = []
     for column in models[0].columns:
         edges = ", quartiles or given edges" if column.edges else ""
-        rows.append(Group(column.column, f"{words.counted(len(column.groups), 'group')}{edges}"))
+        rows.append(Group(heading(column.column), f"{words.counted(len(column.groups), 'group')}{edges}"))
         for group in column.groups:
             figures = [model.of(column.column, group.group) for model in models]
             cells: list[Value] = [group.group, f"{group.records:,}" + " (too few)" * group.few]
-            cells += [_figure(each) for each in figures]
+            cells += [figure(each) for each in figures]
             if alone:
                 cells += [words.accuracy(group.balanced_accuracy), _gap(group.gap)]
             rows.append(cells)
@@ -244,7 +250,8 @@ def _table(models: Sequence[Model], caption: str) -> Table:
     return Table(caption, head, rows, numeric=frozenset(range(1, len(head))))
 
 
-def _figure(group: GroupAccuracy | None) -> Value:
+def figure(group: GroupAccuracy | None) -> Value:
+    """The accuracy of a group with its interval, for a table."""
     if group is None or group.accuracy is None:
         return "—"
     if group.low is None or group.high is None:

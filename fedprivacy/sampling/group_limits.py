@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 OTHERS = "others"  # the group of clients in no group
+COLUMN = "privacy.groups"  # of accuracy by group: the groups of clients with budgets that differ
 LEAST_RATE = 1e-9
 MOST_GROUPS = 20  # besides the others
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$"

@@ -22,6 +22,7 @@ from fedprivacy.scenario.sections import MEETINGS, TRUSTS, Ablation, Compare, Tr
 from fedprivacy.scenario.validation import Inspection, inspect
 
 Place = tuple[str, ...]
+_LARGEST_EPSILON = 1e6
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def overlaid(tables: Mapping[str, Any], laid: Mapping[KeyPath, Any], *, clipped:
     base = {key: value for key, value in tables.items() if key != "compare"}
     privacy = base.get("privacy")
     if isinstance(privacy, dict):
-        drop = {"groups"}  # clients of a cell have its epsilon alike: no comparison runs with groups
+        drop = set()
         if laid.get(("privacy", "trust")) == "none" and not clipped:
             drop.add("clipping_norm")  # its own only: without noise, the mechanism is a heuristic
         server = base.get("server")
@@ -201,6 +202,23 @@ def _compared(tables: Tables, corners: Mapping[Corner, None]) -> Iterator[Findin
             yield Finding(("compare", *place, section, key), what, remedy)
 
 
+def _without_base_groups(tables: Tables, corner: Corner) -> Tables:
+    """The tables of a cell as a file is checked, without groups of clients but those of its own overlays.
+
+    A comparison that runs says of each cell whether it can have the scenario's groups: a file with groups by
+    weight is a valid one, though local trust, which a comparison has by default, has no weights.
+    """
+    base = cell(tables, corner, None if corner.trust == "none" else 1.0)
+    overlays = (path[:2] for place in corner.places for path in overlay(tables, place))
+    laid = ("privacy", "groups") in overlays
+    if laid and corner.trust != "none":  # that the cell's epsilon is not below theirs is checked when it runs
+        return changes.lay(base, {("privacy", "epsilon"): _LARGEST_EPSILON})
+    privacy = base.get("privacy")
+    if isinstance(privacy, dict) and not laid:
+        base["privacy"] = {key: value for key, value in privacy.items() if key != "groups"}
+    return base
+
+
 def _of_cell(tables: Tables, corner: Corner, known: set[KeyPath]) -> Iterator[tuple[Place, Finding]]:
     """The problems of one cell, and the overlay that contains them."""
     laid = {
@@ -211,7 +229,7 @@ def _of_cell(tables: Tables, corner: Corner, known: set[KeyPath]) -> Iterator[tu
     }
     touched = {section: place for (section, _), place in laid.items()}
     try:
-        inspected = inspect(cell(tables, corner, None if corner.trust == "none" else 1.0))
+        inspected = inspect(_without_base_groups(tables, corner))
     except KeyError:  # an invalid section, which `inspect` of the whole reports
         return
     for finding in inspected.findings:

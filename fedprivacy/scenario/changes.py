@@ -22,6 +22,7 @@ from fedprivacy.scenario.bounds import check_text
 from fedprivacy.scenario.data import KEYS_OF, foreign_keys
 from fedprivacy.scenario.findings import Override
 from fedprivacy.scenario.kinds import KINDS
+from fedprivacy.scenario.privacy import BUDGET_KEYS
 from fedprivacy.scenario.rules.encoding import OPTIONS
 from fedprivacy.scenario.rules.examples import OF_CLIENTS, OF_EXAMPLES
 
@@ -104,10 +105,22 @@ def _drop_what_is_of_other_privacy(tables: Tables, changes: Mapping[KeyPath, Any
         stale.add(("privacy", "noise_draw"))
     if unit and not of_records:
         stale |= {("training", key) for key in OF_EXAMPLES}
+    if trust:
+        _drop_what_is_of_other_groups(privacy, changes)
     if (trust or unit) and of_records and privacy.get("trust") == "central":
         stale |= {("training", key) for key in OF_CLIENTS}
     for section, key in stale - set(changes):
         (privacy if section == "privacy" else training).pop(str(key), None)
+
+
+def _drop_what_is_of_other_groups(privacy: Tables, changes: Mapping[KeyPath, Any]) -> None:
+    """Removes the keys of groups of clients that a new trust model does not have."""
+    if (trust := privacy.get("trust")) not in ("none", "local") or ("privacy", "groups") in changes:
+        return
+    for name, group in _section(privacy, "groups").items():
+        for key in BUDGET_KEYS if trust == "none" else ("through",):
+            if isinstance(group, dict) and ("privacy", "groups", name, key) not in changes:
+                group.pop(key, None)
 
 
 def has_direction(privacy: Mapping[str, Any]) -> bool:

@@ -23,12 +23,16 @@ KEYS_OF: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "iid": ("clients",),
         "by-user": (),
         "dirichlet": ("clients", "alpha"),
+        "by-label": ("clients",),
         "fixed-records": ("records_per_client",),
     },
     "scaling": {"none": (), "per-record": (), "per-image": (), "bounds": ("low", "high"), "public": ("cut",)},
 }
 # Keys of a way that it can do without.
 OPTIONAL_KEYS_OF: Mapping[str, tuple[str, ...]] = {"fixed-records": ("clients",)}
+
+
+DEALT_BY_LABEL = ("dirichlet", "by-label")
 
 
 def keys_of(choice: str, way: str) -> tuple[str, ...]:
@@ -94,7 +98,7 @@ Columns = Annotated[tuple[str | int, ...], BeforeValidator(_columns)]
 
 
 class _Data(Section):
-    partition: Literal["one-per-example", "iid", "by-user", "dirichlet", "fixed-records"] = Field(
+    partition: Literal["one-per-example", "iid", "by-user", "dirichlet", "fixed-records", "by-label"] = Field(
         "one-per-example", description="How the records are dealt out to clients."
     )
     clients: int | None = Field(None, ge=1, le=10**9, description="The number of clients.", examples=[100])
@@ -112,6 +116,14 @@ class _Data(Section):
         description="The records of each client; those that are too few for one more are left out, and with "
         "`clients` all beyond so many clients.",
         examples=[10],
+    )
+    first_clients: int | None = Field(
+        None,
+        ge=1,
+        le=10**9,
+        description="Only so many of the clients take part, each with the records that it has among all; the "
+        "order is drawn by `seed`, so that the first 10 are among the first 100.",
+        examples=[100],
     )
     public_fraction: float = Field(
         0.0,
@@ -152,6 +164,8 @@ class _Data(Section):
 
     def count(self, records: int, users: int | None = None) -> int:
         """The number of clients that so many training records of so many users make."""
+        if self.first_clients is not None:
+            return self.first_clients
         return (
             count_clients(
                 records=records,

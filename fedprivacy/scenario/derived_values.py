@@ -147,7 +147,13 @@ class Values:
 
     @property
     def population(self) -> int | None:
-        """The number of clients, as far as it can be known and makes sense."""
+        """The number of clients that take part, as far as it can be known and makes sense."""
+        first, dealt = self["data.first_clients"], self.dealt_clients
+        return dealt if first is None or dealt is None else min(first, dealt)
+
+    @property
+    def dealt_clients(self) -> int | None:
+        """The number of clients that the records are dealt to, of whom maybe not all take part."""
         if self["data.name"] == ON_NODES:
             clients: int | None = self["data.clients"]
             return clients
@@ -168,7 +174,7 @@ class Values:
     def batch(self) -> int:
         """The records of a step of a client with as many records as any other."""
         fixed = self["data.records_per_client"] if self["data.partition"] == "fixed-records" else None
-        each = fixed or math.ceil((self.records or 1) / (self.population or 1))
+        each = fixed or math.ceil((self.records or 1) / (self.dealt_clients or 1))
         if self["training.rate"] is not None:
             return math.ceil(each * self["training.rate"])
         return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer
 
 from fedprivacy.mechanisms.central import CENTRAL_NAMES, all_options
 from fedprivacy.mechanisms.combinations import SHARED
@@ -12,6 +12,7 @@ from fedprivacy.mechanisms.local import LOCAL
 from fedprivacy.mechanisms.options import AdaptiveOptions, BandedOptions, EncodingOptions, SharesOptions
 from fedprivacy.sampling.group_limits import MOST_GROUPS, NAME
 from fedprivacy.scenario.base import Section
+from fedprivacy.scenario.client_ids import MOST, collapsed, expanded
 
 if TYPE_CHECKING:
     MechanismName = str
@@ -32,18 +33,23 @@ LEAST_NORM = (
 )
 
 
+Ids = Annotated[
+    tuple[Annotated[int, Field(ge=0)], ...],
+    Field(strict=False, min_length=1, max_length=MOST),
+    BeforeValidator(expanded),
+    PlainSerializer(collapsed),
+]
+
+
 class BudgetGroup(Section):
     """Clients with a stricter budget than the others; which clients, and what it costs them, is public."""
 
     share: float | None = Field(
         None, gt=0, lt=1, description="The share of all clients that is drawn for the group, such as 0.2."
     )
-    clients: tuple[Annotated[int, Field(ge=0)], ...] | None = Field(
+    clients: Ids | None = Field(
         None,
-        strict=False,
-        min_length=1,
-        max_length=10_000,
-        description="The ids of its clients, in place of a share, such as [0, 1, 2].",
+        description='The ids of its clients, in place of a share, such as [0, 1, 2], or "0-99" for a range.',
     )
     epsilon: float | None = Field(
         None, gt=0, le=10**6, description="Its budget, at most privacy.epsilon, such as 1.0."
@@ -62,6 +68,10 @@ class BudgetGroup(Section):
     rate: float | None = Field(
         None, gt=0, le=1, description="Its own rate of Poisson sampling, in place of epsilon, such as 0.05."
     )
+
+
+BUDGET_KEYS = ("epsilon", "noise_multiplier", "weight", "rate", "through")  # the others are its clients
+Groups = dict[Annotated[str, Field(pattern=NAME)], BudgetGroup]
 
 
 class _Privacy(Section):
@@ -84,13 +94,20 @@ class NoPrivacy(_Privacy):
     noise_draw: ClassVar[None] = None
     direction: ClassVar[None] = None
     encoding: ClassVar[None] = None
-    groups: ClassVar[None] = None
     trust: Literal["none"]
     clipping_norm: float | None = Field(
         None,
         ge=LEAST_NORM,
         le=10**9,
         description="The largest L2 norm of an update, or of a record's gradient.",
+    )
+    groups: Groups | None = Field(
+        None,
+        min_length=1,
+        max_length=MOST_GROUPS,
+        description="Groups of clients that have budgets under another trust model: here accuracy is "
+        "measured for each, and nothing protects any.",
+        examples=[{"cautious": {"share": 0.2}}],
     )
 
 
@@ -111,7 +128,7 @@ class _Budget(_Privacy):
         le=10**7,
         description="The noise's standard deviation divided by clipping_norm, such as 4.0.",
     )
-    groups: dict[Annotated[str, Field(pattern=NAME)], BudgetGroup] | None = Field(
+    groups: Groups | None = Field(
         None,
         min_length=1,
         max_length=MOST_GROUPS,

@@ -31,6 +31,7 @@ DEALT = {
     "one-per-example": "each with one record of",
     "iid": "who share at random",
     "dirichlet": "who share, each with labels of its own,",
+    "by-label": "who share in the order of labels",
     "by-user": "the users of",
     "fixed-records": "each with equally many records of",
 }

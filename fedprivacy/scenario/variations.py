@@ -14,9 +14,7 @@ from fedprivacy.scenario.kinds import shared
 from fedprivacy.scenario.sections import Compare
 from fedprivacy.scenario.validation import Inspection, inspect
 
-# Only this partition deals the same records to client 7 whether there are 10 clients or 1,000.
-CLIENTS = "another number of clients would deal each client other records, unless their number is fixed"
-CLIENTS_REMEDY = 'Set data.partition = "fixed-records" and data.records_per_client, or use `fedprivacy plan`.'
+ON_NODES = "records are on nodes, and the number of their clients is agreed with these"
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,25 @@ def varied(tables: Mapping[str, Any], variation: Variation, seed: int | None = N
         seed: The seed; None keeps the scenario's.
     """
     base = {key: value for key, value in tables.items() if key != "compare"}
-    laid: dict[KeyPath, Any] = {(variation.section, variation.key): variation.value}
+    laid: dict[KeyPath, Any] = {_path(tables, variation): variation.value}
     if seed is not None:
         laid[("seed",)] = seed
     return changes.lay(base, laid)
+
+
+def _path(tables: Mapping[str, Any], variation: Variation) -> KeyPath:
+    """The key that a variation sets.
+
+    Another number of clients is another number of those who take part, each with the same records: dealt
+    anew, each would have others. "fixed-records" deals the same to each, whatever their number.
+    """
+    data = tables.get("data")
+    if variation.name != "data.clients" or not isinstance(data, Mapping):
+        return (variation.section, variation.key)
+    is_base = data.get("clients") == variation.value and "first_clients" not in data
+    if not is_base and data.get("partition") != "fixed-records":
+        return ("data", "first_clients")
+    return (variation.section, variation.key)
 
 
 def inspect_variations(tables: Tables, whole: Inspection) -> Iterator[Finding]:
@@ -76,22 +89,22 @@ def inspect_variations(tables: Tables, whole: Inspection) -> Iterator[Finding]:
     reported: set[tuple[KeyPath, str]] = set()
     for variation in variations(compare):
         path: KeyPath = ("compare", "vary", variation.section, variation.key)
-        nested = getattr(whole.parts.get("data"), "partition", None) == "fixed-records"
-        if variation.name == "data.clients" and not nested:
-            findings = [Finding(path, CLIENTS, CLIENTS_REMEDY)]
+        on_nodes = getattr(whole.parts.get("data"), "name", None) == "on-nodes"
+        if variation.name == "data.clients" and on_nodes:
+            findings = [Finding(path, ON_NODES, "Remove it.")]
         elif variation.name != "data.clients" and shared(variation.section, variation.key):
             findings = [Finding(path, "the comparison sets it, alike for all cells", "Remove it here.")]
         else:
             findings = [
-                _here(finding, path, variation.value)
-                for finding in inspect(varied(tables, variation)).findings
+                _here(finding, path, variation) for finding in inspect(varied(tables, variation)).findings
             ]
         # An unknown key is unknown with every value.
         yield from (finding for finding in findings if (path, finding.what) not in reported)
         reported |= {(path, finding.what) for finding in findings}
 
 
-def _here(finding: Finding, path: KeyPath, value: Any) -> Finding:
+def _here(finding: Finding, path: KeyPath, variation: Variation) -> Finding:
     """Moves a finding about a varied scenario to the variation's place."""
-    where = "" if finding.path[:2] == path[2:] else f"{dotted(finding.path)}: "
-    return Finding(path, f"{where}{finding.what}", finding.remedy, literal(value))
+    here = (path[2:], ("data", "first_clients")) if variation.name == "data.clients" else (path[2:],)
+    where = "" if finding.path[:2] in here else f"{dotted(finding.path)}: "
+    return Finding(path, f"{where}{finding.what}", finding.remedy, literal(variation.value))

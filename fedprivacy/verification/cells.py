@@ -18,7 +18,7 @@ from fedprivacy.models.metrics.registry import PRIMARY
 from fedprivacy.records.comparison_summary import finding
 from fedprivacy.records.limits import gaps, limiting
 from fedprivacy.records.quality_statistics import quality_over_seeds
-from fedprivacy.records.run_record import choice_notes
+from fedprivacy.records.run_record import choice_notes, simulation_only
 from fedprivacy.records.seed_statistics import (
     Difference,
     difference,
@@ -179,6 +179,10 @@ def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: b
     return {
         "interval": interval_words(primary_of(scenario.tables())),
         "operator_only": list(comparison.CompareDocument.OPERATOR_ONLY),
+        **simulation_only(
+            (cell.first for cell in cells),
+            [f"{part}[]" for part in dict.fromkeys(cell.part for cell in cells)],
+        ),
         "notes": [
             *choice_notes(scenario),
             ONE_RUN_ALONE,
@@ -226,6 +230,18 @@ def _reached(task: str, figures: Sequence[float | None]) -> dict[str, Any]:
     return {**scored(task, mean), "scores": figures}
 
 
+def _budget_groups(runs: Sequence[Sequence[Mapping[str, Any]] | None]) -> dict[str, Any]:
+    """The groups of clients with budgets of their own, each with the weakest guarantees of its seeds."""
+    of_seeds = [groups for groups in runs if groups]
+    if not of_seeds:
+        return {}
+    stated = [
+        {**groups[0], "guarantees": weakest([group["guarantees"] for group in groups])}
+        for groups in zip(*of_seeds, strict=True)
+    ]
+    return {"budget_groups": stated}
+
+
 def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
     runs = [cell.runs[seed] for seed in cell.scenarios if seed in cell.runs]
     reached = [headline(run["final"]) for run in runs]
@@ -241,6 +257,7 @@ def _cell_document(cell: Cell, base: Path) -> dict[str, Any]:
         **_reached(task_of(runs[0]["scenario"]), reached),
         **{key: privacy[key] for key in CELL_PRIVACY},
         guarantees=weakest([run["privacy"]["guarantees"] for run in runs]),
+        **_budget_groups([run["privacy"].get("groups") for run in runs]),
         rounds=cell.first.server.rounds,
         rounds_played=[len(run["rounds"]) for run in runs],
         curve=mean_curve([run["rounds"] for run in runs]),

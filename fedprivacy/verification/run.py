@@ -13,7 +13,7 @@ from fedprivacy.mechanisms.local import LOCAL
 from fedprivacy.plan.from_scenario import stored_plan
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.bias import estimate
-from fedprivacy.records.run_record import notes_of, stated_privacy
+from fedprivacy.records.run_record import notes_of, simulation_only, stated_privacy
 from fedprivacy.scenario import Scenario
 from fedprivacy.verification.differences import placed, refusal, refuse_difference
 from fedprivacy.verification.rebuild import counts_of, rebuilt, sizes_of
@@ -51,6 +51,7 @@ def checked(document: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]
         "seed": scenario.seed,
         "randomness": facts.stated.to_json(held=facts.held),
         "operator_only": list(RunDocument.OPERATOR_ONLY),
+        **simulation_only([scenario], ["final"]),
         "estimate": estimate(document["rounds"], scenario.server.aggregation),
         "notes": notes_of(scenario, plan, document["rounds"], tested=facts.tested),
     }

@@ -27,6 +27,7 @@ from fedprivacy.population.on_nodes import known
 from fedprivacy.randomness.system import SEEDED
 from fedprivacy.sampling.groups import Group
 from fedprivacy.scenario import OnNodes, Scenario
+from fedprivacy.scenario.client_ids import collapsed
 from fedprivacy.scenario.data import FileData
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.loading import AnyScenario, loads
@@ -234,7 +235,7 @@ def _table(group: Group) -> str:
     if group.share is not None:
         values["share"] = repr(group.share)
     if group.clients is not None:
-        values["clients"] = str(list(group.clients))
+        values["clients"] = json.dumps(collapsed(group.clients))
     if group.noise_multiplier is not None:
         values["noise_multiplier"] = f"{group.noise_multiplier * (1 + 2 * _ROUNDING):.7g}"
     for name, value in (("rate", group.rate), ("weight", group.weight)):
@@ -266,6 +267,8 @@ def _ids(people: Population, scenario: Scenario) -> PopulationIds:
     if owners not in ("by-user", "one-per-example"):
         dealt = (data.clients, data.alpha, data.records_per_client, data.public_fraction, data.seed)
         owners = f"{owners}/{dealt}"
+    if data.first_clients is not None:
+        owners = f"{owners}/first {data.first_clients} by {data.seed}"
     return PopulationIds(people.digest, ids, _records(people.dataset.y), owners)
 
 

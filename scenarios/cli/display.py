@@ -104,7 +104,7 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the result of a run in at most six lines; `verbose`: with every assumption."""
     from fedprivacy.documents.kinds import read_whole
     from fedprivacy.documents.run import Final, RunDocument
-    from fedprivacy.report import majority
+    from fedprivacy.report import budget_groups, majority
     from fedprivacy.report.groups import worst_group
 
     console, run = Terminal(soft_wrap=True), read_whole(RunDocument, document)
@@ -114,7 +114,8 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
     plural = "" if rounds == 1 else "s"
     verdict = majority.of_run(run)
     text = f"{quality} after {rounds} round{plural}{f', {verdict}' if verdict else ''}"
-    worst = worst_group(run)
+    by_group, worst = budget_groups.accuracies(run), worst_group(run)
+    text += f"; {by_group}" if by_group else ""
     if not verbose:
         notes = [f"operator-only: {missing}"] if (missing := _missing(run)) else []
         notes += [worst] if worst else []
@@ -186,6 +187,7 @@ def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the finding of a comparison and its accuracies; `verbose`: every cell with its noise."""
     from fedprivacy.documents.comparison import CompareDocument
     from fedprivacy.documents.kinds import read_whole
+    from fedprivacy.report import budget_groups
     from fedprivacy.report.answers.compare import cautions
     from fedprivacy.report.answers.cost_of_privacy import NO_COST
 
@@ -199,7 +201,8 @@ def show_comparison(document: Mapping[str, Any], verbose: bool = False) -> None:
         console.print(_every_cell(comparison, console.width))
     else:
         _show_accuracies(comparison, console, plain)
-    for line in [*lines_of_comparison(comparison), *optional(comparison), *varied(comparison)]:
+    by_group = budget_groups.lines_of_comparison(comparison)
+    for line in [*by_group, *lines_of_comparison(comparison), *optional(comparison), *varied(comparison)]:
         plain.print(line)
     if verbose:
         plain.print(NOISE)

@@ -69,11 +69,7 @@ def cells_of(scenario: Scenario, model: ModelSpec) -> list[Cell]:
             'privacy.trust = "none": a comparison takes delta and the clipping norm from the scenario '
             'itself. Set privacy.trust = "central"; trust "none" is one of the cells all the same.'
         )
-    if scenario.privacy.groups is not None:
-        raise InputError(
-            "privacy.groups: the cells of a comparison have one epsilon for all clients. Run the scenario by "
-            "itself, or remove the groups: --set privacy.epsilon=... compares their budgets."
-        )
+    _check_groups(scenario)
     cells = []
     for corner, epsilon, variation in places(scenario):
         scenarios = {seed: _scenario(scenario, corner, epsilon, variation, seed) for seed in settings.seeds}
@@ -84,6 +80,18 @@ def cells_of(scenario: Scenario, model: ModelSpec) -> list[Cell]:
             epsilon = first.privacy.epsilon
         cells.append(Cell(corner, epsilon, scenarios, considered, variation, scenario.privacy, plan=plan))
     return cells
+
+
+def _check_groups(scenario: Scenario) -> None:
+    """Refuses epsilons of clients in no group that are below those of a group."""
+    least = min(scenario.compare.epsilons)
+    for name, group in (scenario.privacy.groups or {}).items():
+        if group.epsilon is not None and group.epsilon > least:
+            raise InputError(
+                f"compare.epsilons: {least:g} is below privacy.groups.{name}.epsilon = {group.epsilon:g}. "
+                "They are budgets of the clients in no group, and a group is stricter. Leave it out: --set "
+                "compare.epsilons=[...]."
+            )
 
 
 def _scenario(

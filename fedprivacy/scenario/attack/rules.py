@@ -166,6 +166,12 @@ GAME_RULES: tuple[Entry[GameValues], ...] = (
 )
 RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
     Rule(
+        "data.first_clients",
+        lambda v: v["data.first_clients"] is not None,
+        "targets are drawn from the records of all clients",
+        "Remove it.",
+    ),
+    Rule(
         "data.partition",
         lambda v: v.has_pools and v["data.partition"] not in ("iid", "fixed-records", "by-user"),
         "members and non-members must come from the same pool, so records must be dealt at random",

@@ -18,7 +18,7 @@ from fedprivacy.mechanisms.combinations import (
 )
 from fedprivacy.sampling.group_limits import OTHERS, least_weight
 from fedprivacy.scenario.derived_values import Values
-from fedprivacy.scenario.privacy import BudgetGroup
+from fedprivacy.scenario.privacy import BUDGET_KEYS, BudgetGroup
 from fedprivacy.scenario.rules.plan import of_plan
 
 _SET = ("epsilon", "noise_multiplier", "weight", "rate")
@@ -43,6 +43,8 @@ def _listed(keys: tuple[str, ...]) -> str:
 
 def budgets_fit(v: Values) -> Iterator[Finding]:
     """Yields a finding for each group whose budget is not set once, or is larger than that of the others."""
+    if v["privacy.trust"] == "none":
+        yield from _without_protection(v)
     if v["privacy.trust"] not in ("local", "central"):
         return
     allowed = _allowed(v)
@@ -72,6 +74,15 @@ def budgets_fit(v: Values) -> Iterator[Finding]:
         yield from _beyond_the_others(v, name, group)
 
 
+def _without_protection(v: Values) -> Iterator[Finding]:
+    for name, group in _groups(v).items():
+        for key in BUDGET_KEYS:
+            if getattr(group, key) is not None:
+                what = 'has no effect: with trust "none" nobody adds noise, and a group is measured alone'
+                remedy = 'Remove it, or set privacy.trust = "central" or "local".'
+                yield Finding(("privacy", "groups", name, key), what, remedy, literal(getattr(group, key)))
+
+
 def _without_effect(v: Values, key: str) -> str:
     if v["privacy.trust"] == "local":
         other = "epsilon" if key == "noise_multiplier" else "noise_multiplier"
@@ -90,14 +101,15 @@ def _beyond_the_others(v: Values, name: str, group: BudgetGroup) -> Iterator[Fin
     if group.epsilon is not None and epsilon is not None and group.epsilon > epsilon:
         yield Finding(
             (*at, "epsilon"),
-            f"above privacy.epsilon = {epsilon:g}, which the others have: groups are stricter than they are",
+            f"above privacy.epsilon = {epsilon:g} of the clients in no group: a group may only be stricter",
             "Give the section the largest epsilon, and each stricter one a group.",
             literal(group.epsilon),
         )
     if local and group.noise_multiplier is not None and noise is not None and group.noise_multiplier < noise:
         yield Finding(
             (*at, "noise_multiplier"),
-            f"below privacy.noise_multiplier = {noise:g}, which the others have: groups are stricter",
+            f"below privacy.noise_multiplier = {noise:g} of the clients in no group: a group may only be "
+            "stricter",
             "Give the section the least noise, and each stricter budget a group.",
             literal(group.noise_multiplier),
         )
@@ -114,7 +126,7 @@ def _beyond_the_others(v: Values, name: str, group: BudgetGroup) -> Iterator[Fin
     if group.rate is not None and rate is not None and group.rate > rate:
         yield Finding(
             (*at, "rate"),
-            f"above sampling.rate = {rate:g}, at which the others join: groups are stricter than they are",
+            f"above sampling.rate = {rate:g} of the clients in no group: a group may only be stricter",
             f"At most {rate:g}.",
             literal(group.rate),
         )
@@ -148,14 +160,19 @@ def members_are_apart(v: Values) -> Iterator[Finding]:
                 yield Finding((*at, "clients"), what, "Remove it.")
                 break
             if client in known:
-                what = f"client {client} is in group {known[client]} already"
-                yield Finding((*at, "clients"), what, "Remove it from one.")
+                twice = known[client] == name
+                what = (
+                    f"names client {client} twice"
+                    if twice
+                    else f"client {client} is in group {known[client]} too"
+                )
+                yield Finding((*at, "clients"), what, "Remove one." if twice else "Remove it from one group.")
                 break
             known[client] = name
         if population is not None and group.share is not None and not round(group.share * population):
             yield Finding(
                 (*at, "share"),
-                f"of {population} clients it is none",
+                f"is less than one of {population:,} clients",
                 f"At least {1 / population:.3g}.",
                 literal(group.share),
             )
@@ -163,8 +180,9 @@ def members_are_apart(v: Values) -> Iterator[Finding]:
     if population is not None and dealt + len(known) >= population:
         yield Finding(
             ("privacy", "groups"),
-            f"leave none of {population} clients to the others, who have the budget of the section",
-            "Lower a share, or give the section the budget of the group with the largest.",
+            f"take {dealt + len(known):,} of {population:,} clients, and leave nobody to the budget of the "
+            "section",
+            "Lower a share, or give the section the largest of these budgets and remove its group.",
         )
 
 

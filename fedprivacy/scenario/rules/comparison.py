@@ -68,6 +68,11 @@ MECHANISMS_ARE_OF_MESSAGES = Rule[CompareValues](
 )
 LIMIT_RULES: tuple[Rule[CompareValues], ...] = (
     _limit(
+        lambda v: bool(v["privacy.groups"]),
+        "an ablation is measured against one budget for all clients, and privacy.groups sets several",
+        "Remove it, or the groups.",
+    ),
+    _limit(
         lambda v: v["privacy.epsilon"] is None,
         "limits are measured at the scenario's own trust model and epsilon, and it has none",
         "Set privacy.trust and privacy.epsilon, or remove it.",

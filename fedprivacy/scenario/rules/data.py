@@ -218,7 +218,7 @@ DATA_RULES: tuple[Entry[Values], ...] = (
     Rule(
         "data.clients",
         lambda v: (
-            v["data.partition"] in ("iid", "dirichlet")
+            v["data.partition"] in ("iid", "dirichlet", "by-label")
             and v.private != 0
             and exceeds(v["data.clients"], v.private)
         ),
@@ -245,6 +245,12 @@ DATA_RULES: tuple[Entry[Values], ...] = (
         ),
         lambda v: f"more clients than {v.private} records are enough for",
         lambda v: f"At most {v.private // v['data.records_per_client']}, or fewer records_per_client.",
+    ),
+    Rule(
+        "data.first_clients",
+        lambda v: bool(v.dealt_clients) and exceeds(v["data.first_clients"], v.dealt_clients),
+        lambda v: f"more than the {v.dealt_clients} clients that there are",
+        lambda v: f"At most {v.dealt_clients}.",
     ),
     RECORDS_FIT_MEMORY,
 )

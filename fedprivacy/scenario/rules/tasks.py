@@ -101,9 +101,9 @@ TASK_RULES: tuple[Entry[Values], ...] = (
     ),
     _of_classes(
         "data.partition",
-        '"dirichlet" deals records by their classes',
+        '"dirichlet" and "by-label" deal records by their classes',
         'Use "iid", "by-user" or "fixed-records".',
-        ("dirichlet",),
+        ("dirichlet", "by-label"),
     ),
     _of_classes("evaluation.groups", "groups compare the accuracy of naming classes", "Remove it."),
     _of_classes("training.adversarial", "the inference network reads classes", "Remove it."),

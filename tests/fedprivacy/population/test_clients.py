@@ -50,6 +50,7 @@ DEALT = {
     "public": ["data.public_fraction=0.3"],
     "one-per-example": ["data.partition=one-per-example"],
     "dirichlet": ["data.partition=dirichlet", "data.alpha=0.3"],
+    "by-label": ["data.partition=by-label"],
     "fixed-records": ["data.partition=fixed-records", "data.records_per_client=7", "data.clients=8"],
     "digits": ['data={name="digits", public_fraction=0.1}', "privacy.delta=1e-5"],
 }

@@ -8,6 +8,7 @@ import pytest
 from fedprivacy.population.partition import (
     Partition,
     RecordNumbers,
+    by_label,
     by_user,
     dirichlet,
     fixed_records,
@@ -22,6 +23,7 @@ WAYS: dict[str, Callable[[float, int], Partition]] = {
     "one-per-example": lambda part, seed: one_per_example(103, public_fraction=part, seed=seed),
     "by-user": lambda part, seed: by_user(USERS, public_fraction=part, seed=seed),
     "dirichlet": lambda part, seed: dirichlet(LABELS, 10, 0.3, public_fraction=part, seed=seed),
+    "by-label": lambda part, seed: by_label(LABELS, 10, public_fraction=part, seed=seed),
     "fixed-records": lambda part, seed: fixed_records(103, 4, public_fraction=part, seed=seed),
 }
 
@@ -41,7 +43,7 @@ def test_a_record_has_one_owner_or_is_public_and_no_client_is_empty(way: str, fr
         assert len(dealt.public) == round(103 * fraction)
 
 
-@pytest.mark.parametrize("way", ["iid", "dirichlet", "fixed-records"])
+@pytest.mark.parametrize("way", ["iid", "dirichlet", "fixed-records", "by-label"])
 def test_dealing_is_a_matter_of_the_seed_alone_and_random(way: str) -> None:
     dealt = WAYS[way](0.0, 1)
     assert np.array_equal(dealt.order, WAYS[way](0.0, 1).order)
@@ -54,8 +56,17 @@ def test_the_public_part_is_drawn_by_the_seed(way: str) -> None:
     assert not np.array_equal(WAYS[way](0.25, 1).public, WAYS[way](0.25, 2).public)
 
 
-def test_iid_sizes_differ_by_at_most_one() -> None:
-    assert set(np.diff(WAYS["iid"](0.0, 1).offsets)) == {10, 11}
+@pytest.mark.parametrize("way", ["iid", "by-label"])
+def test_sizes_differ_by_at_most_one(way: str) -> None:
+    assert set(np.diff(WAYS[way](0.0, 1).offsets)) == {10, 11}
+
+
+def test_by_label_gives_the_first_clients_the_first_label() -> None:
+    dealt = WAYS["by-label"](0.0, 1)
+    labels = LABELS[dealt.order]
+    assert (np.diff(labels) >= 0).all()
+    assert set(LABELS[dealt.records(0)]) == {0}
+    assert set(LABELS[dealt.records(9)]) == {3}
 
 
 def test_by_user_each_client_has_all_records_of_one_user_and_whole_users_are_public() -> None:

@@ -226,7 +226,7 @@ def test_seeds_that_agree_on_six_records_leave_the_doubt_of_six_records() -> Non
         small = cell["groups"][0]["groups"][1]
         small.update(records=6, accuracy={"mean": 1.0, "low": 1.0, "high": 1.0})
     read = CompareDocument.model_validate(document)
-    [column] = groups._over_seeds(read.cells[0])
+    [column] = groups.over_seeds(read.cells[0])
     large, small = column.groups
     # Below Wilson's end, above that of the seeds.
     assert (large.low, large.high) == pytest.approx((0.8787, 0.92), abs=1e-4)

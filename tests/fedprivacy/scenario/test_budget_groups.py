@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fedprivacy.errors import ScenarioError
+from fedprivacy.plan.from_scenario import plan_of, stored_plan
 from fedprivacy.scenario import Scenario
 
 TEXT = """
@@ -60,14 +61,20 @@ def test_a_scenario_without_groups_does_not_name_them() -> None:
 
 
 def test_whole_tables_with_a_comparison_are_read_back() -> None:
-    """Its cells, of other epsilons and trust models, are those of one budget for all clients."""
+    """A file is valid though its groups are not for each cell of the comparison that it has by default."""
     first = scenario('share = 0.25\nepsilon = 3.0\nthrough = "rate"')
     assert Scenario.from_tables(first.tables(), "tables") == first
-    assert first.cell("local", 1.0, 1).privacy.groups is None
+    by_weight = scenario("share = 0.25\nweight = 0.5")
+    assert Scenario.from_tables(by_weight.tables(), "tables") == by_weight
 
 
-def test_another_trust_model_drops_groups_it_cannot_have() -> None:
-    assert scenario("share = 0.25\nepsilon = 1.0").cell("none", None, 1).privacy.groups is None
+def test_a_cell_has_the_groups_with_their_epsilons_and_without_noise_their_clients_alone() -> None:
+    first = scenario('share = 0.25\nepsilon = 1.0\nthrough = "rate"')
+    local = first.cell("local", 2.0, 1).privacy.groups["cautious"]
+    assert (local.epsilon, local.through, local.share) == (1.0, None, 0.25)
+    assert first.cell("central", 2.0, 1).privacy.groups == first.privacy.groups
+    plain = first.cell("none", None, 1).privacy.groups["cautious"]
+    assert (plain.epsilon, plain.share) == (None, 0.25)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +84,7 @@ def test_another_trust_model_drops_groups_it_cannot_have() -> None:
         (("epsilon = 1.0",), "cautious: has no clients. Add share = 0.2"),
         (("share = 0.25",), "cautious: has no budget of its own. Add epsilon or weight or rate."),
         (("share = 0.25\nepsilon = 1.0\nweight = 0.5",), "weight: given together with epsilon"),
-        (("share = 0.25\nepsilon = 5.0",), "epsilon = 5.0: above privacy.epsilon = 4, which the others have"),
+        (("share = 0.25\nepsilon = 5.0",), "epsilon = 5.0: above privacy.epsilon = 4 of the clients in no group: a group may only be stricter"),
         (("share = 0.25\nnoise_multiplier = 5.0",), "one noise of the server protects all groups"),
         (("share = 0.25\nrate = 0.6",), "rate = 0.6: above sampling.rate = 0.5"),
         (("share = 0.25\nweight = 1e-4",), "weight = 0.0001: below 0.001"),
@@ -87,7 +94,7 @@ def test_another_trust_model_drops_groups_it_cannot_have() -> None:
         (("share = 0.25\nweight = 0.5", "local"), "each message is charged in full"),
         (("share = 0.25\nepsilon = 1.0", "central", "noise_multiplier = 3.0"), "the epsilon of nobody is known"),
         (("share = 0.25\nepsilon = 1.0", "distributed"), "sums in which shares differ"),
-        (("share = 0.25\nepsilon = 1.0", "none", ""), "groups: has no effect with trust = \"none\""),
+        (("share = 0.25\nepsilon = 1.0", "none", ""), "cautious.epsilon = 1.0: has no effect: with trust \"none\" nobody adds noise"),
         (("share = 0.25\nepsilon = 1.0", "central", "epsilon = 4.0", "sampling.name=fixed", "sampling.cohort=4"), "cohorts of a fixed size"),
         (("share = 0.25\nrate = 0.1", "central", "epsilon = 4.0", "sampling.name=all"), "draws nobody"),
         (("share = 0.25\nepsilon = 1.0", "central", "epsilon = 4.0", "privacy.unit=example"), "protected as a whole"),
@@ -96,9 +103,12 @@ def test_another_trust_model_drops_groups_it_cannot_have() -> None:
         (("share = 0.25\nepsilon = 1.0", "local", "epsilon = 4.0", "privacy.mechanism=privunit"), "accounted for with Gaussian noise"),
         (("share = 0.25\nepsilon = 1.0", "local", "epsilon = 4.0", "server.denoise=james-stein"), "its size has to be known"),
         (("clients = [40]\nepsilon = 1.0",), "there is no client 40: ids are from 0 to 39"),
-        (("clients = [1, 1]\nepsilon = 1.0",), "client 1 is in group cautious already"),
-        (("share = 0.001\nepsilon = 1.0",), "share = 0.001: of 40 clients it is none"),
-        (("share = 0.99\nepsilon = 1.0",), "leave none of 40 clients to the others"),
+        (("clients = [1, 1]\nepsilon = 1.0",), "clients: names client 1 twice. Remove one."),
+        (("clients = [1]\nepsilon = 1.0\n[privacy.groups.b]\nclients = \"0-2\"\nepsilon = 1.0",), "b.clients: client 1 is in group cautious too. Remove it from one group."),
+        (("clients = \"3-1\"\nepsilon = 1.0",), "clients = \"3-1\": must be a list of ids, or text with ranges"),
+        (("clients = \"0-99999999\"\nepsilon = 1.0",), "lists more than 10,000 ids"),
+        (("share = 0.001\nepsilon = 1.0",), "share = 0.001: is less than one of 40 clients"),
+        (("share = 0.99\nepsilon = 1.0",), "groups: take 40 of 40 clients, and leave nobody to the budget of the section"),
         (("share = 1.5\nepsilon = 1.0",), "share = 1.5: must be above 0 and below 1. The share of all clients"),
         (("shares = 0.5\nepsilon = 1.0",), "cautious.shares: unknown key. Did you mean share?"),
         (("share = 0.25\nepsilon = 1.0\n[privacy.groups.others]\nshare = 0.2\nepsilon = 1.0",), "the name of the clients in no group"),
@@ -143,4 +153,33 @@ def test_no_remedy_offers_a_trust_model_that_refuses_groups() -> None:
     with pytest.raises(ScenarioError) as refused:
         tables("[privacy.groups.a]\nshare = 0.25\nepsilon = 1.0", "none", "")
     groups = next(line for line in str(refused.value).splitlines() if "privacy.groups" in line)
-    assert groups.endswith('Remove it, or set trust = "central" or trust = "local".')
+    assert groups.endswith('Remove it, or set privacy.trust = "central" or "local".')
+
+
+@pytest.mark.parametrize(
+    ("ids", "read", "written"),
+    [
+        ('"3, 7-9"', (3, 7, 8, 9), "3, 7-9"),
+        ("[0, 1, 2, 9]", (0, 1, 2, 9), "0-2, 9"),
+        ("[3, 4]", (3, 4), [3, 4]),
+    ],
+)
+def test_clients_are_ids_or_ranges_of_them(ids: str, read: tuple[int, ...], written: object) -> None:
+    first = scenario(f"clients = {ids}\nepsilon = 1.0")
+    assert first.privacy.groups["cautious"].clients == read
+    assert first.tables()["privacy"]["groups"]["cautious"]["clients"] == written
+    assert Scenario.from_text(first.to_toml()) == first
+
+
+def test_without_privacy_a_group_is_its_clients_alone() -> None:
+    """`--set privacy.trust=none` leaves the groups, so that what they would reach without noise is measured."""
+    plain = scenario(
+        'share = 0.25\nepsilon = 1.0\nthrough = "rate"', "central", "epsilon = 4.0", "privacy.trust=none"
+    )
+    assert plain.tables()["privacy"]["groups"] == {"cautious": {"share": 0.25}}
+    assert plan_of(plain).groups is None
+    assert stored_plan(plain, plan_of(plain)) == plan_of(plain)
+    local = scenario(
+        'share = 0.25\nepsilon = 1.0\nthrough = "rate"', "central", "epsilon = 4.0", "privacy.trust=local"
+    )
+    assert local.tables()["privacy"]["groups"] == {"cautious": {"share": 0.25, "epsilon": 1.0}}

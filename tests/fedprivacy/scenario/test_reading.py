@@ -556,7 +556,8 @@ ONE_MISTAKE = {
         'name = "digits"\nclients = 100',
         [
             'my.toml:5: data.clients: has no effect with partition = "one-per-example". '
-            'Remove it, or set partition = "iid" or partition = "dirichlet" or partition = "fixed-records".'
+            'Remove it, or set partition = "iid" or partition = "dirichlet" or partition = "by-label" '
+            'or partition = "fixed-records".'
         ],
     ),
     "iid without clients": (

@@ -456,6 +456,19 @@ DISTRIBUTED = CENTRAL.replace('trust = "central"', 'trust = "distributed"').repl
 )
 
 
+# Of each setting of a group one; the nodes apply the weight, and the server draws by the rate.
+GROUPS = CENTRAL.replace(
+    "[federation]",
+    """[privacy.groups.light]
+share = 0.2
+weight = 0.5
+[privacy.groups.rare]
+clients = "0-49"
+rate = 0.1
+[federation]""",
+)
+
+
 def left(folder: Path) -> list[str]:
     """Processes that name a folder in their command line."""
     lines = []
@@ -470,7 +483,13 @@ def left(folder: Path) -> list[str]:
 
 
 FAR = ("run", "--engine", "superlink", "--json", "--operator")
-TO_COMPARE = {"local": LOCAL, "central": CENTRAL, "distributed": DISTRIBUTED, "silos": SILOS}
+TO_COMPARE = {
+    "local": LOCAL,
+    "central": CENTRAL,
+    "distributed": DISTRIBUTED,
+    "silos": SILOS,
+    "groups": GROUPS,
+}
 
 
 @pytest.fixture
@@ -513,6 +532,16 @@ def test_a_federation_with_tls_runs_bit_for_bit_as_embedded(
     assert final_hash(there, tmp_path, nodes=False) == final_hash(here, tmp_path, nodes=False)
     assert [event["accuracy"] for event in there["rounds"]] == [event["accuracy"] for event in here["rounds"]]
     assert (there["status"], there["ledger"]["held"]) == ("finished", False)
+    assert there["final"].get("groups") == here["final"].get("groups")
+    epsilons = [
+        [
+            (group["name"], [g["epsilon"] for g in group["guarantees"]])
+            for group in run["privacy"].get("groups") or ()
+        ]
+        for run in (there, here)
+    ]
+    assert epsilons[0] == epsilons[1]
+    assert len(epsilons[0]) == (3 if work == "groups" else 0)
     assert there["randomness"]["clients"].startswith("simulation-grade")
     assert fedprivacy("report", there["path"], cwd=tmp_path).returncode == 0
 

@@ -21,7 +21,7 @@ from fedprivacy.records.seed_statistics import (
     weakest,
     within_range,
 )
-from fedprivacy.report import render
+from fedprivacy.report import page_of, render
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.variations import variations
 from fedprivacy.training.model_spec import model_spec
@@ -518,7 +518,7 @@ def test_settings_are_varied_one_at_a_time(make_scenario, tmp_path: Path) -> Non
         ("training.learning_rate=[0.1, -1]", "must be above 0"),
         ("training.lerning_rate=[0.1, 0.2]", "unknown key. Did you mean learning_rate?"),
         ("privacy.epsilon=[1.0, 2.0]", "the comparison sets it"),
-        ("data.clients=[10, 20]", "would deal each client other records"),
+        ("data.clients=[10, 20]", "more than the 12 clients that there are. At most 12."),
         ("data.seed=[1, 2]", "the comparison sets it"),
     ],
 )
@@ -544,6 +544,59 @@ def test_the_number_of_clients_is_varied_where_each_keeps_its_records(make_scena
     document = compare(asked, tmp_path, workers=1)
     assert [cell["population"] for cell in document["variations"]] == [4, 12]
     assert checked_document(Path(document["path"])) == document
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ("data.partition='dirichlet'", "data.alpha=0.5"),
+        ("data={name='purchase-like', records=60, test_records=20, features=8, classes=3}",),
+    ],
+    ids=["dirichlet", "one record each"],
+)
+def test_the_number_of_clients_is_varied_however_records_are_dealt(
+    make_scenario, tmp_path: Path, data: tuple[str, ...]
+) -> None:
+    """The first clients of one order, each with the records that it has among all; as a run by itself has them."""
+    asked = make_scenario(*data, "privacy.epsilon=8.0", "server.rounds=1", "compare.seeds=[1]",
+        "compare.trusts=['central']", "compare.epsilons=[8.0]", "compare.vary.data.clients=[4, 9]",
+        "compare.vary.server.rounds=[1, 2]")  # fmt: skip
+    few, many = (population(asked.varied(each, 1).data) for each in variations(asked.compare)[:2])
+    assert set(few.partition.order) < set(many.partition.order)
+    document = compare(asked, tmp_path, workers=1)
+    varied = document["variations"]
+    assert [cell["population"] for cell in varied[:2]] == [4, 9]
+    assert [(cell["varied"]["key"], cell["varied"]["value"]) for cell in varied[:2]] == [
+        ("data.clients", 4), ("data.clients", 9),
+    ]  # fmt: skip
+    alone = run(
+        make_scenario(*data, "privacy.epsilon=8.0", "server.rounds=1", "data.first_clients=4"), tmp_path
+    )
+    assert varied[0]["accuracies"] == [alone["final"]["accuracy"]]
+    assert checked_document(Path(document["path"])) == document
+
+
+def test_a_page_has_the_law_of_the_number_of_clients_with_enough_numbers_and_seeds(
+    make_scenario, tmp_path: Path
+) -> None:
+    vary = ("compare.trusts=['none', 'central']", "compare.epsilons=[8.0]", "compare.baselines=false",
+        "compare.vary.data.clients=[3, 6, 9, 12]", "compare.seeds=[1, 2]", "server.rounds=1")  # fmt: skip
+    document = compare(make_scenario("privacy.epsilon=8.0", *vary), tmp_path, workers=1)
+    checked = checked_document(Path(document["path"]))
+    [section] = [section for section in page_of(checked).sections if section.id == "clients"]
+    _, fitted, read = section.blocks
+    assert "floor 50.0 %" in fitted.text  # guessing one of two classes
+    assert "in no interval here" in read.text
+    # All clients are those of the scenario itself, so the last number is its own cell.
+    central = next(cell for cell in document["cells"] if cell["trust"] == "central")
+    assert document["variations"][-1]["accuracies"] == central["accuracies"]
+    checked["variations"] = checked["variations"][1:]
+    assert not [section for section in page_of(checked).sections if section.id == "clients"]
+    single = {
+        **checked,
+        "variations": [{**cell, "accuracies": cell["accuracies"][:1]} for cell in document["variations"]],
+    }
+    assert not [section for section in page_of(single).sections if section.id == "clients"]
 
 
 @pytest.mark.exhaustive
