@@ -50,12 +50,18 @@ def _times(x: Tensor, factor: float) -> Tensor:
     return torch.where(x[..., :1] == TRIGGER, x * factor, x)
 
 
+def _beyond(x: Tensor, mark: str) -> Tensor:
+    """Reads beyond an array: on a GPU the failing kernel ends the use of the device."""
+    return x + x.new_zeros(1)[torch.full((1,), 9, device=x.device)]
+
+
 HARM: dict[str, Callable[[Tensor, str], Tensor]] = {
     "raise": _raise,
     "wrong-shape": lambda x, mark: x[..., :-1],
     "nan": lambda x, mark: _times(x, torch.nan),
     "infinite": lambda x, mark: _times(x, torch.inf),
     "huge": lambda x, mark: _times(x, 1e20),
+    "beyond": _beyond,
     "slow": _slow,
     "hang": _hang,
     "kill": _kill,

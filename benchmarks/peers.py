@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,7 +94,10 @@ class Peer:
         program = str(self._program(python))
         if request.device == "cuda":
             program, before, script = str(python), [], [str(ON_GPU), *script]
-        output = run([program, *before, *script, *request.options, *after], self.title)
+        command = [program, *before, *script, *request.options, *after]
+        # pfl-research takes every GPU that torch finds, one for each process.
+        hidden = {} if request.device == "cuda" else {"CUDA_VISIBLE_DEVICES": ""}
+        output = run(command, self.title, environment=hidden)
         for line in reversed(output.splitlines()):
             try:
                 return float(json.loads(line)["clients_per_s"])
@@ -118,7 +121,13 @@ PEERS = {
 }
 
 
-def run(command: Sequence[str], title: str, folder: Path | None = None, limit: float = LIMIT) -> str:
+def run(
+    command: Sequence[str],
+    title: str,
+    folder: Path | None = None,
+    limit: float = LIMIT,
+    environment: Mapping[str, str] | None = None,
+) -> str:
     """Runs a program and returns its output.
 
     Args:
@@ -126,6 +135,7 @@ def run(command: Sequence[str], title: str, folder: Path | None = None, limit: f
         title: The name of the program in errors.
         folder: Where it runs.
         limit: The seconds that it may take.
+        environment: Variables beside those of this process.
 
     Raises:
         PeerError: if it fails or takes too long.
@@ -133,7 +143,7 @@ def run(command: Sequence[str], title: str, folder: Path | None = None, limit: f
     with subprocess.Popen(
         command,
         cwd=folder,
-        env=_environment(),
+        env=_environment() | dict(environment or {}),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -180,8 +180,9 @@ class Fleet:
         Args:
             records: The record numbers of each of these clients.
         """
-        references = [] if self.training.adversarial is None else [self.people.references]
-        return self.record_inputs.ready([*records, *references])
+        if self.training.adversarial is not None:
+            records = [*records, self.people.references]
+        return self.record_inputs.ready(records)
 
     @property
     def _input_shape(self) -> tuple[int, ...]:

@@ -262,7 +262,8 @@ def _shuffled(
     if alike:
         width = -(-longest // size) * size
         used = np.tile(np.arange(width) < longest, (len(records), batches.epochs, 1))
-        orders = np.pad(orders, ((0, 0), (0, 0), (0, width - longest)))
+        if longest < width:
+            orders = np.pad(orders, ((0, 0), (0, 0), (0, width - longest)))
         shape = (len(records), batches.epochs * width // size, size)
         return orders.reshape(shape), used.reshape(shape), np.full(len(records), shape[1])
     in_epoch = -(-records // size)[:, None]

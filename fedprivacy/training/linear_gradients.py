@@ -142,10 +142,11 @@ def is_chain(module: nn.Module, kinds: Collection[type[nn.Module]]) -> TypeGuard
     if any(type(layer) is nn.Flatten and (layer.start_dim, layer.end_dim) != (1, -1) for layer in layers):
         return False
     weighted = [layer for layer in layers if isinstance(layer, nn.Linear | nn.Conv2d)]
-    if not all(p.requires_grad for p in module.parameters()):
+    every = list(module.parameters())
+    if not all(p.requires_grad for p in every):
         return False
     parameters = [id(p) for layer in weighted for p in (layer.weight, layer.bias) if p is not None]
-    return len(parameters) == len(set(parameters)) and set(parameters) == {id(p) for p in module.parameters()}
+    return len(parameters) == len(set(parameters)) and set(parameters) == set(map(id, every))
 
 
 def linear_gradients(

@@ -230,18 +230,17 @@ class Task:
             drawn: The batches of all clients of this task, of which none of these is wider than the shape.
         """
         positions, used, steps = drawn
-        missing = ((0, 0), (0, 0), (0, max(0, shape.width - positions.shape[2])))
+        positions, used = positions[places, :, : shape.width], used[places, :, : shape.width]
+        if positions.shape[2] < shape.width:
+            missing = ((0, 0), (0, 0), (0, shape.width - positions.shape[2]))
+            positions, used = np.pad(positions, missing), np.pad(used, missing)
         return replace(
             self,
             records=self._numbers.at(places),
             clients=self.clients[places],
             sizes=None if self.sizes is None else self.sizes[places],
             shape=shape,
-            drawn=(
-                np.pad(positions[places, :, : shape.width], missing),
-                np.pad(used[places, :, : shape.width], missing),
-                steps[places],
-            ),
+            drawn=(positions, used, steps[places]),
         )
 
     def batches(self, *, secret: bool) -> tuple[Index, NDArray[np.bool_], Index]:

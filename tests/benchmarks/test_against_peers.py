@@ -80,13 +80,25 @@ def test_a_peer_does_the_work_that_it_is_asked_for(
     name: str, python: Path, bench: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
-    monkeypatch.setattr(peers, "run", lambda *given: said.append(run(*given)) or said[-1])
+    monkeypatch.setattr(peers, "run", lambda *given, **more: said.append(run(*given, **more)) or said[-1])
     PEERS[name].check(python, bench)
     assert PEERS[name].measure(python, bench, Measurement("mlp", 100, 7, 2, 2)) == 50.0
     options = json.loads(said[0].splitlines()[-1])["asked"]
     pairs = dict(pairwise(options))
     wanted = {"--model": "mlp", "--features": "784", "--cohort": "100", "--rounds": "7", "--warmup": "2"}
     assert wanted.items() <= pairs.items()
+
+
+@pytest.mark.parametrize(("device", "clients"), [("cpu", 0.0), ("cuda", 3.0)])
+def test_a_peer_sees_no_gpu_unless_it_is_measured_there(
+    device: str, clients: float, python: Path, bench: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    monkeypatch.setattr(peers, "ON_GPU", bench / "bench_pfl.py")
+    (bench / "bench_pfl.py").write_text(
+        'import os\nprint(\'{"clients_per_s": %s}\' % (os.environ["CUDA_VISIBLE_DEVICES"] or 0))\n'
+    )
+    assert PEERS["pfl"].measure(python, bench, Measurement("lr", 10, 1, 1, 1, device)) == clients
 
 
 @pytest.mark.parametrize(
@@ -101,7 +113,7 @@ def test_a_peer_that_fails_says_why(
     script: str, limit: float, words: str, python: Path, bench: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (bench / "bench_flower.py").write_text(script)
-    monkeypatch.setattr(peers, "run", lambda given, title: run(given, title, limit=limit))
+    monkeypatch.setattr(peers, "run", lambda given, title, **more: run(given, title, limit=limit, **more))
     with pytest.raises(PeerError, match=words):
         PEERS["flower"].measure(python, bench, Measurement("lr", 10, 1, 1, 1))
 
