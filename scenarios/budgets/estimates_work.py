@@ -36,15 +36,16 @@ def estimates_work(scenario: ErmScenario, people: Records, noise_key: str) -> Pl
     if not claims:
         raise InputError(f"{scenario.name}: no cell of the study can be estimated: {refused}")
     repeats = scenario.study.repeats
+    trusts = " and ".join(dict.fromkeys(cell["outsider"]["trust"] for cell in claims))
 
     def ledgers(count: int) -> Ledgers:
         return (
             {
                 "unit": scenario.privacy.unit,
                 "adjacency": scenario.privacy.adjacency,
-                "trust": "central",
+                "trust": trusts,
                 "rounds": count * len(claims),
-                "sampling": "all records of each cell",
+                "sampling": "as each approach draws records",
                 "claims": [_of_study(claims, observer, count) for observer in OBSERVERS],
             },
         )
@@ -74,7 +75,7 @@ def _claims_of_cells(scenario: ErmScenario) -> tuple[list[dict[str, Any]], str |
             refused = stated["refused"]
             continue
         by_observer = {
-            claim["observer"]: {**claim, "assumptions": guarantee["assumptions"]}
+            claim["observer"]: {**claim, "trust": guarantee["trust"], "assumptions": guarantee["assumptions"]}
             for claim, guarantee in zip(stated["claims"], stated["guarantees"], strict=True)
         }
         # Of a curator's estimate all others see the same.

@@ -51,6 +51,8 @@ def test_each_estimate_of_each_cell_is_charged() -> None:
 def test_a_participant_knows_the_noise_of_its_own_silo() -> None:
     stated = claims("silos-gradient")
     assert stated["participant"]["cost"] > stated["outsider"]["cost"] > 0
+    part = planned(study("output", "silos-gradient")).part(POLICY, KEY)
+    assert part["trust"] == "central and local"
 
 
 def test_fewer_repeats_are_the_smaller_plan() -> None:
