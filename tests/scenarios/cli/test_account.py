@@ -328,6 +328,44 @@ def test_a_policy_that_covers_the_server_admits_no_audit(tmp_path: Path) -> None
     assert "an audit trains without noise too, which the server sees" in message
 
 
+def test_a_replay_is_charged_once_and_attacked_no_further(path: Path, tmp_path: Path) -> None:
+    small = {
+        "game.members": 20, "game.nonmembers": 40, "model.hidden": [16], "attacks.passive.rounds": 2,
+        "server.rounds": 100, "game.warm_up": 1, "privacy": {"trust": "central", "clipping_norm": 1.0,
+        "noise_multiplier": 60.0, "delta": 1e-5},
+    }  # fmt: skip
+    quiet: dict[str, Any] = {"workers": 1, "progress": False, "account": path}
+    result = fp.replay("active-gradient-ascent", attacks="passive", set=small, out=tmp_path / "out", **quiet)
+    assert result.document["for_operator"] is True
+    assert not {"attacks", "verdict"} & public(result.document).keys()
+    assert result.document["attacks"]
+    (entry,) = Account.read(path).entries.values()
+    assert [(part["work"], part["rounds"]) for part in entry["parts"]] == [("attacks", 100)]
+    (directory,) = (tmp_path / "out").iterdir()
+    before = path.read_bytes()
+    done("replay", "--resume", directory, "--account", path, "--workers", "1")
+    assert path.read_bytes() == before
+    assert "for its own attacks alone" in refusal("replay", directory, "--out", tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def test_a_study_is_charged_for_every_estimate(tmp_path: Path) -> None:
+    small = tmp_path / "records.account"
+    create(small, Policy.of_options(8.0, 1e-5, "example", "replace-one"))
+    keys = {"study.repeats": 2, "study.epsilons": [0.25], "study.records": [200]}
+    approaches = {
+        "output": {"kind": "output-perturbation"},
+        "grid": {"kind": "exponential-grid", "points": 5},
+    }
+    options: dict[str, Any] = {"out": tmp_path / "out", "progress": False, "account": small}
+    result = fp.run("private-erm", set={**keys, "approaches": approaches}, **options)
+    assert result.document["for_operator"] is True
+    assert not {"exact", "finding", "slopes"} & public(result.document).keys()
+    (entry,) = Account.read(small).entries.values()
+    assert [(part["work"], part["rounds"]) for part in entry["parts"]] == [("estimates", 4)]
+    assert "4 estimates" in done("account", "show", small)
+
+
 def test_wrong_options_are_refused(path: Path, tmp_path: Path) -> None:
     run = ("run", "digits", "--account")
     assert "No such file" in refusal(*run, tmp_path / "missing")
