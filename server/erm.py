@@ -38,6 +38,7 @@ def serve(
     streams: Streams,
     *,
     stated: Stated | None = None,
+    for_operator: bool = False,
     command: str = "",
     on_cell: OnCell | None = None,
     on_begin: Callable[[], object] = lambda: None,
@@ -51,6 +52,7 @@ def serve(
         directory: Where the study is written.
         streams: Those of the study, on this side.
         stated: The submitter's statements about remote nodes; None: there are none.
+        for_operator: As of `study`.
         command: The command that reproduces it, for the record.
         on_cell: Called with each cell's result.
         on_begin: Called once the record is there, before any node is spoken to.
@@ -72,6 +74,7 @@ def serve(
         request=silos,
         dealing=lambda: None if silos.dealing is None else silos.dealing.to_json(),
         stated=stated,
+        for_operator=for_operator,
         command=command,
         on_cell=on_cell,
         on_begin=begin,

@@ -24,6 +24,7 @@ from fedprivacy import report
 from fedprivacy.documents.kinds import KINDS
 from fedprivacy.documents.redaction import SIMULATED, TESTED_NOTE, public
 from fedprivacy.documents.schemas import schema_of
+from fedprivacy.errors import InputError
 from fedprivacy.forecast.question import Question
 from fedprivacy.records.run_directory import read_document
 from fedprivacy.report import index, page_of, words
@@ -366,6 +367,46 @@ def test_true_values_of_people_are_not_public(
         for operator in (False, True):
             withheld = page_of(document, operator=operator)
             assert any(words.TRUTH_WITHHELD in str(block) for block in withheld.lead) != operator
+
+
+# What is computed from records without noise, in documents of work that an account leaves to the operator.
+RESULTS = {
+    "audit": {"observers", "refuted", "ledgers", "audited.words", "audited.neighbours"},
+    "replay": {"attacks", "trials", "arms", "verdict", "exposures"},
+    "erm": {*TRUTH["erm"], "cells[].bound", "cells[].held_out"},
+}
+
+
+@pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.__name__)
+@pytest.mark.parametrize("kind", RESULTS)
+def test_results_that_an_account_leaves_to_the_operator_are_not_public(
+    documents: dict[str, dict[str, Any]], kind: str, output: Output, tmp_path: Path
+) -> None:
+    document, marks = copy.deepcopy(documents[kind]) | {"for_operator": True}, Marks()
+    for path in RESULTS[kind]:
+        *parents, field = path.split(".")
+        for holder in holders(document, parents):
+            if holder.get(field) is not None:
+                holder[field] = marks.of(holder[field])
+    assert marks.count > 5
+    document.setdefault("notes", [])
+    if output is tables:
+        with pytest.raises(InputError, match="all of its tables are operator-only"):
+            tables(document, tmp_path / "public", False)
+        assert tables(documents[kind] | {"for_operator": True}, tmp_path / "operator", True)
+        return
+    if output is pages:  # the operator's page would refuse the markers
+        assert not found_in(report.render(document))
+        assert words.RESULTS_WITHHELD in str(page_of(document).lead)
+        whole = documents[kind] | {"for_operator": True}
+        assert words.RESULTS_WITHHELD not in str(page_of(whole, operator=True).lead)
+        return
+    text = output(document, tmp_path / "public", False)
+    assert not found_in(text)
+    if output is printed:
+        schema = json.loads((ROOT / "docs" / "schemas" / f"{kind}.json").read_text())
+        shown = json.loads(text)
+        pytest.importorskip("jsonschema").Draft202012Validator(schema).validate(shown)
 
 
 @pytest.mark.parametrize("kind", TRUTH)

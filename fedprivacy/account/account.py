@@ -249,25 +249,29 @@ class Account:
             for chosen in product(*events)
         )
 
-    def check_cohorts(self, parts: Sequence[Mapping[str, Any]]) -> None:
+    def check_cohorts(self, parts: Sequence[Mapping[str, Any]], *, entered: bool = True) -> None:
         """Refuses plans that draw the same cohorts as another one, where these have to stay secret.
 
         Two runs with one seed share their cohorts. Sampling amplifies the guarantee of each, by its secrecy,
         but not that of both together.
 
+        Args:
+            parts: The plans.
+            entered: Whether they are held against those of the account too.
+
         Raises:
             InputError: a plan draws the cohorts of another one.
         """
         drawn: dict[str, tuple[str, bool]] = {}
-        for part in [*(part for _, _, part in self.parts), *parts]:
+        for part in [*(part for _, _, part in self.parts if entered), *parts]:
             cohorts = part["cohorts"]
             if cohorts is None:
                 continue
             if cohorts in drawn and (part["secret_cohorts"] or drawn[cohorts][1]):
                 raise InputError(
-                    f"{part['name']}: draws its cohorts by the same seed as {drawn[cohorts][0]}, which is in "
-                    "the account too, and their guarantees rest on independent cohorts. Give another seed, "
-                    "such as --seed random."
+                    f"{part['name']}: draws its cohorts by the same seed as {drawn[cohorts][0]}"
+                    f"{', which is in the account too' * entered}, and their guarantees rest on independent "
+                    f"cohorts.{' Give another seed, such as --seed random.' * entered}"
                 )
             drawn[cohorts] = (part["name"], part["secret_cohorts"] or drawn.get(cohorts, ("", False))[1])
 
@@ -288,15 +292,24 @@ class Account:
         new = [each.to_json(self.key) for each in dict.fromkeys(populations)]
         return check_same(new, entered, self.policy.unit, stated)
 
+    def _other_seeds(self, parts: Sequence[Mapping[str, Any]]) -> str:
+        """Words that plans also draw cohorts of the account's entries; empty where they do not."""
+        try:
+            for part in parts:
+                self.check_cohorts([part])
+        except InputError:
+            return " Their seeds are in the account too: give others, such as --seed random."
+        return ""
+
     def largest(self, works: Sequence[PlannedWork], suggest: Suggest | None = None) -> str:
-        """Words the largest part of plans that fits, in place of all of them; see `largest_part`."""
+        """Words the largest part of plans that fits with seeds of its own; see `largest_part`."""
 
         def part_of(work: PlannedWork, ledgers: Ledgers | None) -> dict[str, Any]:
             return work.part(self.policy, self.key, ledgers)
 
         def admits(parts: Sequence[Mapping[str, Any]]) -> bool:
             try:
-                self.check_cohorts(parts)
+                self.check_cohorts(parts, entered=False)
             except InputError:
                 return False
             return self.refusal(parts) is None
@@ -319,11 +332,22 @@ class Account:
         stated = self.check_populations([work.population for work in works], same_population)
         try:
             parts = [work.part(self.policy, self.key) for work in works]
-            self.check_cohorts(parts)
         except InputError as error:
             if len(works) == 1:
                 raise
             raise InputError(f"{error} {self.largest(works, suggest)}") from None
+        try:
+            self.check_cohorts(parts, entered=False)
+        except InputError as error:
+            largest = self.largest(works, suggest)
+            raise InputError(f"{error} {largest}{self._other_seeds(parts)}") from None
+        try:
+            self.check_cohorts(parts)
+        except InputError as error:
+            if self.refusal(parts) is None:
+                raise
+            largest = self.largest(works, suggest)
+            raise InputError(f"{error} With other seeds: {largest[:1].lower()}{largest[1:]}") from None
         if reason := self.refusal(parts):
             names = " and ".join(dict.fromkeys(work.name for work in works))
             largest = self.largest(works, suggest)

@@ -34,6 +34,11 @@ class AccountAssumption(Assumption):
         "states; between neighbouring data sets it may change in all of them"
     )
     LATER = "what the plans of later entries add to this list"
+    OPERATOR_ALONE = (
+        "of audits, attacks and studies of private estimates the observer sees what their private runs "
+        "release and nothing else: their documents, their pages and what they compute without noise are "
+        "seen by the operator alone, who is not the observer"
+    )
     BROKE_OFF = (
         "where a run of the account broke off by a fault, the observer does not learn that, nor in which "
         "round: a fault may depend on the data"

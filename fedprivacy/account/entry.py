@@ -91,7 +91,7 @@ class PlannedWork:
 
     Args:
         name: The scenario's.
-        work: "training", "statistics" or "tuning".
+        work: "training", "statistics", "tuning", "audit", "attacks" or "estimates".
         ledgers: The ledger of the whole plan as JSON; several, where it is not known in advance which holds.
         population: Its clients.
         seed: Of its cohorts.
@@ -159,11 +159,12 @@ class PlannedWork:
     def _claim(self, policy: Policy, observer: str, ledgers: Ledgers) -> dict[str, Any]:
         # A client of any group may be the one that changes, so the dearest group counts.
         of_all = [part for ledger in ledgers for part in (ledger, *ledger.get("groups", ()))]
-        claims = [next(claim for claim in part["claims"] if claim["observer"] == observer) for part in of_all]
+        claims = [_against(observer, part["claims"]) for part in of_all]
         for claim in claims:
             if claim["event"] is None:
+                server = " as the server, since nothing is shuffled" * (claim["observer"] != observer)
                 raise InputError(
-                    f"{self.name}: has no guarantee against the {observer}, whom the policy covers: "
+                    f"{self.name}: has no guarantee against the {observer}{server}, whom the policy covers: "
                     f"{claim['assumptions'][0]}. Choose another trust model, or use an account whose policy "
                     "does not cover this observer."
                 )
@@ -177,6 +178,12 @@ class PlannedWork:
         if cost == math.inf:  # without noise, or with too little for this order
             cost = None
         return {"events": events, "cost": cost, "assumptions": assumptions}
+
+
+def _against(observer: str, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The first claim against an observer; without a shuffler an analyst is the server."""
+    seat = observer if any(claim["observer"] == observer for claim in claims) else "server"
+    return next(claim for claim in claims if claim["observer"] == seat)
 
 
 def is_same_plan(stored: Mapping[str, Any], part: Mapping[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ Part = Mapping[str, Any]
 PartOf = Callable[[PlannedWork, Ledgers | None], Part]
 Admits = Callable[[Sequence[Part]], bool]
 Fits = Callable[[Sequence[int]], bool]
-Suggest = Callable[[Fits], str]  # words what of several plans fits, which it tries by their numbers
+Suggest = Callable[[Fits], str]  # words what of several plans fits, by their numbers; empty: not one of them
 
 
 def largest_part(
@@ -40,7 +41,7 @@ def largest_part(
         chosen = [part for number in numbers if (part := parts[number]) is not None]
         return len(chosen) == len(numbers) and admits(chosen)
 
-    return (suggest or _in_order(works))(fits)
+    return (suggest or _in_order(works))(fits) or _of_cheapest(works, parts, part_of, admits)
 
 
 def _in_order(works: Sequence[PlannedWork]) -> Suggest:
@@ -50,11 +51,27 @@ def _in_order(works: Sequence[PlannedWork]) -> Suggest:
             if fits([*chosen, number]):
                 chosen.append(number)
         if not chosen:
-            return "Not one of them fits by itself."
+            return ""
         names = ", ".join(f"{number + 1} ({works[number].name})" for number in chosen)
         return f"Of the plans in their order, these fit together: {names}."
 
     return suggest
+
+
+def _of_cheapest(
+    works: Sequence[PlannedWork], parts: Mapping[int, Part | None], part_of: PartOf, admits: Admits
+) -> str:
+    """Words what fits of the cheapest plan, where none fits whole."""
+    costs = {number: _cost(part) for number, part in parts.items() if part is not None}
+    known = [number for number in costs if works[number].first is not None]
+    smaller = _smaller(works[min(known, key=costs.__getitem__)], part_of, admits) if known else ""
+    return f"Not one of them fits by itself. {smaller}".strip()
+
+
+def _cost(part: Part) -> float:
+    """The largest cost of a plan against any observer."""
+    costs = [claim["cost"] for claim in part["claims"].values()]
+    return max(math.inf if cost is None else cost for cost in costs)
 
 
 _UNKNOWN = "No smaller plan of it is known."

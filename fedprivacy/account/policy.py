@@ -11,7 +11,7 @@ from pydantic import Field
 from fedprivacy.account.filter import RenyiFilter
 from fedprivacy.accounting.events import RELATIONS
 from fedprivacy.errors import InputError
-from fedprivacy.guarantees.observers import OBSERVERS
+from fedprivacy.guarantees.observers import ALL_OBSERVERS
 from fedprivacy.io.validation import Fields, check
 
 UNITS = ("client", "example")
@@ -31,7 +31,9 @@ class StoredPolicy(Fields):
 
     unit: Literal["client", "example"]
     adjacency: Literal["replace-one", "add-remove", "zero-out"]
-    filters: Annotated[dict[Literal["server", "participant", "outsider"], _StoredFilter], Field(min_length=1)]
+    filters: Annotated[
+        dict[Literal["server", "analyst", "participant", "outsider"], _StoredFilter], Field(min_length=1)
+    ]
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,8 @@ class Policy:
         limits: dict[str, float] = {}
         for option in observers or DEFAULT_OBSERVERS:
             name, stated, number = option.partition("=")
-            if name not in OBSERVERS:
-                raise InputError(f"--observer {option}: must name one of {', '.join(OBSERVERS)}.")
+            if name not in ALL_OBSERVERS:
+                raise InputError(f"--observer {option}: must name one of {', '.join(ALL_OBSERVERS)}.")
             if name in limits:
                 raise InputError(f"--observer {option}: {name} is named twice. Name it once.")
             try:
@@ -89,7 +91,9 @@ class Policy:
                     f"--observer {option}: its epsilon is no number. Give it as server=8."
                 ) from None
         filters: dict[str, RenyiFilter] = {
-            name: RenyiFilter.of_policy(limits[name], delta, order) for name in OBSERVERS if name in limits
+            name: RenyiFilter.of_policy(limits[name], delta, order)
+            for name in ALL_OBSERVERS
+            if name in limits
         }
         return cls(unit, adjacency, filters)
 

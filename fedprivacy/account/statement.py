@@ -13,6 +13,10 @@ from fedprivacy.guarantees.statement import NEIGHBOURS, printed
 
 SEES = {
     "server": "the server, which sees each message that it receives",
+    "analyst": (
+        "the analyst behind a shuffler, who sees all messages in random order, and without a shuffler "
+        "what the server sees"
+    ),
     "participant": "another participant, who sees what clients are sent and what is published",
     "outsider": "an outsider, who sees what is published",
 }

@@ -100,7 +100,7 @@ class Observer(Part):
 class Audited(Part):
     """The audited scenario."""
 
-    words: Annotated[str, CHECKED]
+    words: Annotated[str, CHECKED] = ""
     method: Annotated[Raw, Checked(Annotated[str, Field(pattern="^(one-run|canary-clients|both)$")])] = None
     canaries: Annotated[Raw, Checked(Annotated[int, Field(ge=10, le=100_000)])] = None
     trials: Annotated[Raw, Checked(Annotated[int, Field(ge=1, le=10_000)])] = None

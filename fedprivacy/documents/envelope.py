@@ -82,6 +82,7 @@ class Document(Part):
     versions: dict[str, Any] = Field(default_factory=dict)
     scenario: Annotated[dict[str, Any], CHECKED] = Field(default_factory=dict)
     randomness: dict[str, str] = Field(default_factory=dict)
+    for_operator: bool = False  # all results are: an account's claim rests on it
     operator_only: Raw = None
     simulation_only: Raw = None
     notes: tuple[str, ...] = ()
@@ -106,6 +107,11 @@ class Document(Part):
         return self.public and withholds_truth(
             {"scenario": self.scenario, "simulation_only": self.simulation_only}
         )
+
+    @property
+    def lacks_results(self) -> bool:
+        """Whether this is a public copy of work whose results are the operator's."""
+        return self.public and self.for_operator
 
     @property
     def cost(self) -> str:

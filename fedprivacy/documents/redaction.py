@@ -5,8 +5,9 @@ Every page, `--json`, export, list, comparison, tracker and notebook shows the c
 1. fields that a document marks operator-only, and those that are so in every document, are removed;
 2. so are accuracy and loss where held-out records belong to clients;
 3. so are true values and errors (`simulation_only`) of records that are neither made up nor declared public;
-4. so are seeds, keys, commands, times and memory, by their names, wherever they occur;
-5. of file paths of the machine the last name is left, and texts that quote a removed value lose it.
+4. so are results that the claim of an account leaves to the operator (`for_operator`);
+5. so are seeds, keys, commands, times and memory, by their names, wherever they occur;
+6. of file paths of the machine the last name is left, and texts that quote a removed value lose it.
 """
 
 from __future__ import annotations
@@ -44,6 +45,13 @@ MEASURED_ON_CLIENTS = (
         "curves[].answer",
     ),  # of a plan
     *("curves[].drawn", "curves[].test", "curves[].planned", "curves[].guarantees", "curves[].epsilon"),
+)
+# Removed where the document is the operator's: computed from records without noise.
+RESULTS = (
+    *("observers", "refuted", "ledgers", "audited.words", "audited.neighbours"),  # of an audit
+    *("attacks", "trials", "arms", "verdict", "exposures"),  # of a replay
+    *("cells[].excess", "cells[].theta", "cells[].bound", "cells[].held_out"),  # of private estimates
+    *("exact", "slopes", "surface", "finding"),
 )
 # The names of made-up or published data, whose true values everybody may see. Any other data are taken to be
 # of people.
@@ -121,14 +129,20 @@ def withholds_truth(document: Mapping[str, Any]) -> bool:
 
 def withholds_results(document: Mapping[str, Any]) -> bool:
     """Whether a public copy lacks results that the whole document has."""
-    return measured_on_clients(document) or withholds_truth(document)
+    return measured_on_clients(document) or withholds_truth(document) or for_operator(document)
+
+
+def for_operator(document: Mapping[str, Any]) -> bool:
+    """Whether all results are the operator's, as the claim of the account assumes that charged the work."""
+    return document.get("for_operator") is True
 
 
 def operator_only(document: Mapping[str, Any]) -> tuple[str, ...]:
     """The paths of all fields that `public` removes, except those that it knows by their names."""
     measured = MEASURED_ON_CLIENTS if measured_on_clients(document) else ()
     truth = _paths(document, "simulation_only") if withholds_truth(document) else ()
-    return tuple(dict.fromkeys([*marked(document), *measured, *truth]))
+    results = RESULTS if for_operator(document) else ()
+    return tuple(dict.fromkeys([*marked(document), *measured, *truth, *results]))
 
 
 def public(document: Mapping[str, Any], *, blank: bool = False) -> dict[str, Any]:

@@ -9,3 +9,4 @@ if TYPE_CHECKING:  # names are read without mechanisms
 
 ANALYST = "analyst"  # of statistics, behind a shuffler
 OBSERVERS: tuple[Observer, ...] = ("server", "participant", "outsider")
+ALL_OBSERVERS = ("server", ANALYST, "participant", "outsider")

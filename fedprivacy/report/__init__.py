@@ -31,7 +31,7 @@ from fedprivacy.io import side_process
 from fedprivacy.io.atomic import FAILURES, replace_file
 from fedprivacy.io.escape import printable
 from fedprivacy.io.waiting import waiting
-from fedprivacy.report import audit, compare, downloads, plan, run, tune, words
+from fedprivacy.report import audit, compare, downloads, page_end, plan, run, tune, words
 from fedprivacy.report.attacks import run as run_attacks
 from fedprivacy.report.blocks import Page, Section, Text
 from fedprivacy.report.estimates import page as estimates
@@ -142,6 +142,15 @@ def page_of(document: Mapping[str, Any], source: str = "report", *, operator: bo
     """
     result = read(document, source, operator=operator)
     linked = {key: operator and bool(document.get(key)) for key in ("error", "command")}
+    if result.lacks_results:
+        return Page(
+            title=page_end.title(result),
+            eyebrow="For the operator",
+            subtitle=str(result.scenario.get("description") or ""),
+            answer=None,
+            lead=[Text(words.RESULTS_WITHHELD, "status")],
+            sections=page_end.closing(result, command=linked["command"]),
+        )
     return PAGES[result.KIND](result, **linked)
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from fedprivacy.errors import InputError
-from fedprivacy.guarantees.observers import OBSERVERS
+from fedprivacy.guarantees.observers import ALL_OBSERVERS, ANALYST
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.escape import printable
@@ -26,10 +26,8 @@ from fedprivacy.report.page_names import OPERATOR, PUBLIC
 FILE, OPERATOR_FILE = "index.html", "operator.html"
 GENERATOR = b'<meta name="generator" content="fedprivacy list">'
 MOST = 2**30  # bytes of a page
-HEAD = (
-    "run", "started", "kind", "trust", "unit, adjacency", "epsilon: server", "participant", "outsider",
-    "delta", "accuracy or score", "status", "tags",
-)  # fmt: skip
+HEAD = ("run", "started", "kind", "trust", "unit, adjacency")
+HEAD_END = ("delta", "accuracy or score", "status", "tags")
 OPERATOR_HEAD = ("seed", "command", "error", "seconds")  # and the keys of a row
 
 
@@ -63,12 +61,19 @@ def render(rows: Sequence[Mapping[str, Any]], reports: Sequence[bool], *, operat
     script = (Path(__file__).parent / "index.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = OPERATOR if operator else PUBLIC
-    shown = [_row(row, page if report else None, operator) for row, report in zip(rows, reports, strict=True)]
+    shuffled = any(row.get(f"epsilon_{ANALYST}") is not None for row in rows)
+    observers = [name for name in ALL_OBSERVERS if name != ANALYST or shuffled]
+    shown = [
+        _row(row, observers, page if report else None, operator)
+        for row, report in zip(rows, reports, strict=True)
+    ]
+    first, *others = observers
+    head = (*HEAD, f"epsilon: {first}", *others, *HEAD_END)
     template = environment().get_template("index.html.j2")
     return printable(
         template.render(
             rows=shown,
-            head=(*HEAD, *(OPERATOR_HEAD if operator else ())),
+            head=(*head, *(OPERATOR_HEAD if operator else ())),
             caution=words.OPERATOR_HEADING if operator else "",
             caption="Press a heading to sort by it",
             script=Markup(script),
@@ -103,8 +108,7 @@ def _begin(path: Path) -> bytes:
         return b""
 
 
-def _row(row: Mapping[str, Any], page: str | None, operator: bool) -> IndexRow:
-    epsilons = [row[f"epsilon_{observer}"] for observer in OBSERVERS]
+def _row(row: Mapping[str, Any], observers: Sequence[str], page: str | None, operator: bool) -> IndexRow:
     missing = "no guarantee" if row["guarantees"] == "whole" else row["guarantees"]
     cells = (
         Cell(row["run"]),
@@ -112,7 +116,7 @@ def _row(row: Mapping[str, Any], page: str | None, operator: bool) -> IndexRow:
         Cell(row["kind"] or "-"),
         Cell(row["trust"] or "-"),
         Cell(row["unit"] or "-"),
-        *(Cell(missing) if epsilon is None else Cell(printed(epsilon), epsilon) for epsilon in epsilons),
+        *(_epsilon(row, observer, missing) for observer in observers),
         Cell("-") if row["delta"] is None else Cell(f"{row['delta']:g}", row["delta"]),
         _quality(row),
         Cell(row["status"] or "-"),
@@ -120,6 +124,13 @@ def _row(row: Mapping[str, Any], page: str | None, operator: bool) -> IndexRow:
         *(_plain(row[key]) for key in (OPERATOR_HEAD if operator else ())),
     )
     return IndexRow(cells, f"{quote(os.fsencode(row['run']))}/{page}" if page else None)
+
+
+def _epsilon(row: Mapping[str, Any], observer: str, missing: str) -> Cell:
+    epsilon = row.get(f"epsilon_{observer}")
+    if epsilon is None:
+        return Cell("-" if observer == ANALYST else missing)  # most results have no shuffler
+    return Cell(printed(epsilon), epsilon)
 
 
 def _quality(row: Mapping[str, Any]) -> Cell:

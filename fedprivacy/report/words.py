@@ -139,6 +139,12 @@ ACCURACY_WITHHELD = (
     "is operator-only (operator.html). To publish one, measure it on public records (evaluation.on)."
 )
 
+RESULTS_WITHHELD = (
+    "Results are not on this page: they are computed from records without noise, and the claim of the account"
+    " that this work is charged to does not hold against those who see them. They are operator-only "
+    "(operator.html)."
+)
+
 TRUTH_WITHHELD = (
     "True values and errors against them are not on this page: the records are of people and not declared "
     "public (data.public), so both are operator-only (operator.html)."

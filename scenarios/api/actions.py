@@ -280,6 +280,7 @@ def replay(
     workers: int | None = None,
     progress: bool = True,
     account: Account = None,
+    same_population: bool = False,
     **settings: Any,
 ) -> Replay:
     """Runs membership attacks beside the bounds of the guarantees, as `fedprivacy replay` does.
@@ -291,7 +292,8 @@ def replay(
         seed: As of `run`.
         workers: Processes that attack in parallel; None: one for each core.
         progress: As of `run`.
-        account: Refused with the reason: no event covers what attacks release.
+        account: As of `run`; results are then operator-only.
+        same_population: As of `run`.
         settings: As of `run`.
 
     Raises:
@@ -314,8 +316,7 @@ def replay(
     if names:
         selected = {name: attack for name, attack in chosen.attacks.items() if name in names}
         chosen = chosen.model_copy(update={"attacks": selected})
-    if account is not None:
-        refuse_charge(chosen, "attacks")
+    charge = _charge(account, same_population, "replay")
     folder = out_of(out)
     from scenarios.attacks.replay import replay as run_attacks
 
@@ -328,6 +329,7 @@ def replay(
             resume=None,
             command=requested.command,
             on_attack=on_attack,
+            charge=charge,
         )
     return Replay(document)
 
@@ -344,6 +346,7 @@ def audit(
     allow_code: bool = False,
     progress: bool = True,
     account: Account = None,
+    same_population: bool = False,
     **settings: Any,
 ) -> Audit:
     """Tests the claimed epsilon against lower bounds from canary clients, as `fedprivacy audit` does.
@@ -358,7 +361,8 @@ def audit(
         workers: Processes that work in parallel; None: one for each core.
         allow_code: As of `run`.
         progress: As of `run`.
-        account: Refused with the reason: no event covers what an audit releases.
+        account: As of `run`; results are then operator-only.
+        same_population: As of `run`.
         settings: As of `run`.
 
     Raises:
@@ -377,8 +381,7 @@ def audit(
         raise InputError(f"{_named(source)}: trains no model, so there is no training to audit.")
     check_options(method, canaries, trials, requested.scenario.seed)
     check_privacy(requested.scenario.privacy, _named(source))
-    if account is not None:
-        refuse_charge(requested.scenario, "an audit")
+    charge = _charge(account, same_population, "audit")
     folder = out_of(out)
     from scenarios.experiments.audit import audit as run_audit
 
@@ -393,6 +396,7 @@ def audit(
             allow_code=requested.allow_code,
             command=requested.command,
             on_run=on_run,
+            charge=charge,
         )
     return Audit(document)
 

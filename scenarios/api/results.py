@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fedprivacy.documents.headline import headline, primary_of
 from fedprivacy.documents.plan import PlanDocument
-from fedprivacy.documents.redaction import measured_on_clients, public, withholds_truth
+from fedprivacy.documents.redaction import for_operator, measured_on_clients, public, withholds_truth
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.percentages import percent
@@ -179,7 +179,11 @@ class Result:
 
     def __repr__(self) -> str:
         """Returns name, status, public figures and where the report is."""
-        lines = [f"{self._public['name']} ({self.kind}, {self.status})", *self._lines()]
+        lines = [f"{self._public['name']} ({self.kind}, {self.status})"]
+        if for_operator(self.document):
+            lines.append("results: operator-only, since an account is charged for them; see .table")
+        else:
+            lines += self._lines()
         if measured_on_clients(self.document):
             lines.append("accuracy: operator-only, since held-out records belong to clients; see .table")
         if withholds_truth(self.document):
@@ -195,7 +199,7 @@ class Result:
 
         first, *others = repr(self).split("\n")
         items = "".join(f"<li>{html.escape(line)}</li>" for line in others)
-        table = with_numbers(pd.DataFrame(next(iter(public_tables(self.document).values()))))
+        table = with_numbers(pd.DataFrame(next(iter(public_tables(self.document).values()), [])))
         shown = table.head(30).to_html(index=False, border=0, float_format="{:.4g}".format, na_rep="")
         return f"<p><b>{html.escape(first)}</b></p><ul>{items}</ul>{shown}"
 

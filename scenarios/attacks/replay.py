@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.account.charge import Charge
+from fedprivacy.account.entry import PlannedWork
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.errors import InputError
@@ -20,6 +22,8 @@ from fedprivacy.guarantees.charge import under_way
 from fedprivacy.io.environment import versions
 from fedprivacy.io.folder import check_tree
 from fedprivacy.population.clients import population
+from fedprivacy.records.receipt import FILE as RECEIPT
+from fedprivacy.records.receipt import ChargedRun
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario.attack import AttackScenario
@@ -30,6 +34,7 @@ from scenarios.attacks.result_document import ResultsByRun, results
 from scenarios.attacks.scoring import from_json
 from scenarios.attacks.target_run import TargetRun, is_trained, run_branch, stored_run, train
 from scenarios.attacks.trial_runs import check_trials
+from scenarios.budgets.attack_works import attack_works
 from scenarios.jobs.cell_store import CellTask
 from scenarios.jobs.outcome import JobOutcome
 from scenarios.jobs.process_pool import spread
@@ -48,6 +53,7 @@ def replay(
     command: str = "",
     report: bool = True,
     on_attack: OnAttack | None = None,
+    charge: Charge | None = None,
 ) -> dict[str, Any]:
     """Runs every attack of a scenario on every one of its runs.
 
@@ -62,6 +68,7 @@ def replay(
         command: The command that reproduces it, for the record.
         report: Whether to write report.html.
         on_attack: Called with a label, steps done and steps in all: runs to train, and branches to run.
+        charge: The account that is charged before the first run; results are then the operator's.
 
     Returns:
         The document that is also in run.json.
@@ -79,6 +86,20 @@ def replay(
             stored_run(run)
         for run in targets:  # refuses before anything is written; the later charge is the same one
             run.spend()
+
+    def works() -> list[PlannedWork]:
+        if stored is not None:
+            raise InputError(
+                f"--account: {stored}: what its runs have released is not in the account. Start a new replay."
+            )
+        runs = [(run.scenario, run.plan, run.setup().fleet.streams.run) for run in targets]
+        return attack_works(runs, population(scenario.data))
+
+    if stored is not None and (stored / RECEIPT).exists():
+        raise InputError(
+            f"{stored}: is charged to an account for its own attacks alone, and others release more. Start a "
+            "new replay with --account."
+        )
     work = Work(
         "replay",
         scenario.name,
@@ -89,11 +110,16 @@ def replay(
     )
 
     def prepare(directory: RunDirectory) -> None:
+        charged.begin(directory)
         # Created once: after an interruption a repeated training keeps the answers already charged.
         for run in targets if stored is None else ():
             open_account(directory.path / run.folder)
 
-    with open_job(work, out, resume=resume, command=command, prepare=prepare) as job:
+    with (
+        ChargedRun(charge, works, resume) as charged,
+        open_job(work, out, resume=resume, command=command, prepare=prepare) as job,
+    ):
+        charged.hold(job.directory)
         if job.finished is not None:
             return job.finished
         if stored is None:
@@ -143,6 +169,7 @@ def _work(
             started=job.started,
             versions=versions(scenario.training.trainer),
             scenario=scenario.tables(),
+            **({"for_operator": True} if (job.path / RECEIPT).exists() else {}),
             **{**outcome, "notes": [*outcome["notes"], *under_way(job_outcome.status)]},
             performance=Performance.of_process(job.seconds),
         ).to_json()

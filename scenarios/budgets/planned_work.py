@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from fedprivacy.account.entry import Ledgers, PlannedWork
 from fedprivacy.account.populations import PopulationIds
 from fedprivacy.data import npz
+from fedprivacy.erm.study.people import records, study_streams
+from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.guarantees.remote_nodes import SIMULATION, Stated
 from fedprivacy.plan.from_scenario import plan_of
@@ -42,7 +44,7 @@ from fedprivacy.statistics.plan import plan_of as statistics_plan_of
 from fedprivacy.statistics.population import People
 from fedprivacy.training.model_spec import model_spec
 from fedprivacy.tuning.ledgers import chosen_ledger
-from scenarios.budgets.uncovered_work import refuse_charge
+from scenarios.budgets.estimates_work import estimates_work
 
 _ROUNDING = 1e-6  # relative, of a printed setting: more than seven digits cut off
 
@@ -66,8 +68,14 @@ def planned(scenario: AnyScenario, *, allow_code: bool = False, stated: Stated |
         people = people_of(scenario, statistics)
         key = statistics_streams(scenario, people).run
         return statistics_work(scenario, statistics, people, key, stated)
+    if isinstance(scenario, ErmScenario):
+        people_of_study = records(scenario)
+        return estimates_work(scenario, people_of_study, study_streams(scenario, people_of_study).run)
     if type(scenario) not in (Scenario, TuneScenario):
-        refuse_charge(scenario, "private estimates" if isinstance(scenario, ErmScenario) else "attacks")
+        raise InputError(
+            f"{scenario.name}: attacks are charged by the command that runs them: fedprivacy replay SCENARIO "
+            "--account FILE."
+        )
     assert isinstance(scenario, Scenario)
     permit(scenario.model, allow_code)
     clients = known(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
@@ -119,9 +127,9 @@ def training_work(
         draws_cohorts=plan.sampler.name != "all" and (stated is None or stated.noise == SEEDED),
         size=plan.rounds,
         first=first,
-        settings=lambda rounds: _words(_settings(scenario, [_with_rounds(plan, rounds)])),
+        settings=lambda rounds: words(_settings(scenario, [with_rounds(plan, rounds)])),
         ledgers_of_settings=lambda rounds: _ledgers_of(
-            scenario, _settings(scenario, [_with_rounds(plan, rounds)]), stated
+            scenario, _settings(scenario, [with_rounds(plan, rounds)]), stated
         ),
     )
 
@@ -179,7 +187,7 @@ def tuning_work(scenario: TuneScenario, plans: list[Plan], people: Population, n
     sizes = {plan.rounds for plan in plans}
 
     def first(rounds: int) -> Ledgers:
-        fewer = [_with_rounds(plan, rounds) for plan in plans]
+        fewer = [with_rounds(plan, rounds) for plan in plans]
         return tuple(chosen_ledger(scenario.tune, fewer, at, tested=tested) for at in range(possible))
 
     return PlannedWork(
@@ -193,14 +201,14 @@ def tuning_work(scenario: TuneScenario, plans: list[Plan], people: Population, n
         size=max(sizes),
         noun="rounds of each candidate",
         first=first if len(sizes) == 1 else None,
-        settings=lambda rounds: _words(_settings(scenario, [_with_rounds(plan, rounds) for plan in plans])),
+        settings=lambda rounds: words(_settings(scenario, [with_rounds(plan, rounds) for plan in plans])),
         ledgers_of_settings=lambda rounds: _ledgers_of(
-            scenario, _settings(scenario, [_with_rounds(plan, rounds) for plan in plans])
+            scenario, _settings(scenario, [with_rounds(plan, rounds) for plan in plans])
         ),
     )
 
 
-def _with_rounds(plan: Plan, rounds: int) -> Plan:
+def with_rounds(plan: Plan, rounds: int) -> Plan:
     """A plan with fewer rounds of the same noise."""
     most = plan.max_participations
     return replace(plan, rounds=rounds, max_participations=None if most is None else min(most, rounds))
@@ -221,11 +229,17 @@ def _settings(scenario: Scenario, fewer: Sequence[Plan]) -> list[str]:
             options += [f"privacy.groups.{group.name}={_table(group)}" for group in groups.groups]
     elif scenario.privacy.epsilon is not None:
         epsilon = min(plan.spent().epsilon for plan in fewer)
-        options.append(f"privacy.epsilon={epsilon * (1 - _ROUNDING):.7g}")
+        options.append(f"privacy.epsilon={rounded_down(epsilon)}")
     return options
 
 
-def _words(options: Sequence[str]) -> str:
+def rounded_down(epsilon: float) -> float:
+    """An epsilon as a setting, of fewer digits."""
+    return float(f"{epsilon * (1 - _ROUNDING):.7g}")
+
+
+def words(options: Sequence[str]) -> str:
+    """Options as a refusal names them."""
     return ": " + " ".join(f"--set {shlex.quote(option)}" for option in options)
 
 

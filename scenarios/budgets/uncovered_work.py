@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.data import Digits, PurchaseLike, Synthetic
-from fedprivacy.scenario.erm.sections import LogisticModel
 from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.statistics.data import Bits, Categories, Numbers
 
 # Drawn from a seed, or public: no record of a client is read.
-_SIMULATED = (Digits, Synthetic, PurchaseLike, LogisticModel, Bits, Categories, Numbers)
+_SIMULATED = (Digits, Synthetic, PurchaseLike, Bits, Categories, Numbers)
 REASONS = {
-    "attacks": "attacks are judged by the true records, and see messages without noise",
-    "an audit": "an audit subtracts a training without noise on the same records from what it observes",
-    "private estimates": "a study of private estimates compares them with estimates without noise",
     "a comparison of statistics": "a comparison of statistics states errors, for which it uses true values",
     "--limits": "--limits trains variants without noise too",
 }

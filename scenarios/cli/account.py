@@ -40,7 +40,7 @@ def new(
         list[str] | None,
         typer.Option(
             metavar="NAME[=EPSILON]",
-            help="Cover server, participant or outsider. May be repeated.",
+            help="Cover server, analyst (behind a shuffler), participant or outsider. May be repeated.",
             show_default="participant and outsider",
         ),
     ] = None,

@@ -20,10 +20,12 @@ from scenarios.cli.options import (
     AllowCode,
     Engine,
     Out,
+    SamePopulation,
     Seed,
     Set,
     Source,
     Verbose,
+    charge_of,
     complete,
     complete_attack,
 )
@@ -54,6 +56,7 @@ def replay(
     out: Out = None,
     resume: Again = None,
     account: AccountFile = None,
+    same_population: SamePopulation = False,
     verbose: Verbose = False,
     json_: Json = False,
     operator: Operator = False,
@@ -63,7 +66,6 @@ def replay(
     Given an earlier replay, it attacks the trained runs again, without training.
     """
     from fedprivacy.records.run_directory import check_out
-    from scenarios.budgets.uncovered_work import refuse_charge
     from scenarios.cli.display import job_progress
     from scenarios.cli.scenario_argument import (
         attack_scenario,
@@ -84,8 +86,7 @@ def replay(
     else:
         assert scenario is not None
         requested, stored = attack_scenario(scenario, set_, attack, first)
-    if account is not None:
-        refuse_charge(requested, "attacks")
+    charge = charge_of(account, same_population, "replay")
     if resume is None:
         check_out(out or RUNS)
     with waiting("loading PyTorch and Flower"):
@@ -100,6 +101,7 @@ def replay(
             resume=resume,
             command=reproducing_command(first),
             on_attack=on_attack,
+            charge=charge,
         )
     print_result(document, json_, partial(show_result, verbose=verbose), operator)
 
@@ -145,6 +147,7 @@ def audit(
     ] = None,
     out: Out = None,
     account: AccountFile = None,
+    same_population: SamePopulation = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 where a claim is refuted.")] = False,
     allow_code: AllowCode = False,
     verbose: Verbose = False,
@@ -160,7 +163,6 @@ def audit(
     from fedprivacy.records.run_directory import check_out
     from fedprivacy.scenario import Scenario
     from fedprivacy.scenario.model import permit
-    from scenarios.budgets.uncovered_work import refuse_charge
     from scenarios.cli.display import job_progress
     from scenarios.cli.kind_registry import scenario_for
     from scenarios.cli.scenario_argument import reproducing_command, seed_of
@@ -177,8 +179,7 @@ def audit(
         )
     check_options(method, canaries, trials, requested.seed)
     check_privacy(requested.privacy, scenario)
-    if account is not None:
-        refuse_charge(requested, "an audit")
+    charge = charge_of(account, same_population, "audit")
     check_out(out or RUNS)
     permit(requested.model, allow_code)
     with waiting("loading PyTorch and Flower"):
@@ -195,6 +196,7 @@ def audit(
             allow_code=allow_code,
             command=reproducing_command(chosen),
             on_run=on_run,
+            charge=charge,
         )
     print_result(document, json_, partial(show_result, verbose=verbose), operator)
     if strict and document["refuted"]:

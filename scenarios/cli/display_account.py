@@ -10,6 +10,7 @@ from rich.table import Table
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.console import Terminal
 
+_NOUNS = {"statistics": "queries", "estimates": "estimates"}
 _CUT = "The last line is torn: no work that it charges began. It does not count, and the next line cuts it."
 
 
@@ -50,7 +51,7 @@ def _entries(document: Mapping[str, Any]) -> Table:
                 f"{name} {'unknown' if cost is None else f'{cost:.4g}'}"
                 for name, cost in plan["costs"].items()
             ]
-            size = f"{plan['rounds']:,} {'queries' if plan['work'] == 'statistics' else 'rounds'}"
+            size = f"{plan['rounds']:,} {_NOUNS.get(plan['work'], 'rounds')}"
             state, run = plan["outcome"] or plan["state"], plan["run"] or ""
             table.add_row(
                 str(entry["entry"]), plan["name"], plan["trust"], size, state, run, ", ".join(costs)

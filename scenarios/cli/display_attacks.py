@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from fedprivacy.documents.attack import Attack
-from fedprivacy.documents.kinds import read
+from fedprivacy.documents.kinds import read_whole
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.guarantees.statement import Guarantee
 from fedprivacy.io.console import Terminal
@@ -30,8 +30,7 @@ from scenarios.cli.brief import as_clause, cost_of, show_brief
 
 def show_replay(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the strongest attack in at most six lines; `verbose`: every attack, bound and guarantee."""
-    result = read(document)
-    assert isinstance(result, ReplayDocument)
+    result = read_whole(ReplayDocument, document)
     if not verbose:
         parts = [as_clause(answer.sentence(result, intervals=True)), *_caveats(result)]
         show_brief(document, "; ".join(filter(None, parts)), _guarantees(result))

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from fedprivacy.documents.audit import AuditDocument, Observer
-from fedprivacy.documents.kinds import read_as
+from fedprivacy.documents.kinds import read_whole
 from fedprivacy.io.console import Terminal
 from fedprivacy.report import audit, audit_power, audit_terms, words
 from scenarios.cli.brief import cost_of, show_brief
@@ -16,7 +16,7 @@ from scenarios.cli.brief import cost_of, show_brief
 
 def show_audit(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the verdict in at most six lines; `verbose`: all bounds, and what was audited."""
-    result = read_as(AuditDocument, document)
+    result = read_whole(AuditDocument, document)
     if not verbose:
         guarantees = [observer.guarantee for observer in result.observers]
         proved = {observer.observer: _proved(observer) for observer in result.observers}

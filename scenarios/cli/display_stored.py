@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from fedprivacy.guarantees.observers import OBSERVERS
+from fedprivacy.guarantees.observers import ANALYST, OBSERVERS
 from fedprivacy.guarantees.statement import printed
 from fedprivacy.io.console import Terminal
 from fedprivacy.io.percentages import percent
@@ -36,6 +36,8 @@ def show_list(document: Mapping[str, Any]) -> None:
         delta = "" if row["delta"] is None else f"{row['delta']:g}"
         console.print(row["path"])  # as other commands take it; never cut, so that it can be copied
         console.print(_LINE.format(row["trust"] or row["kind"], unit, epsilons, delta, result).rstrip())
+        if (bound := row.get(f"epsilon_{ANALYST}")) is not None:
+            console.print(f"  {ANALYST} behind the shuffler: epsilon {printed(bound)}")
         if row["tags"]:
             console.print(f"  tags: {', '.join(row['tags'])}")
         private = {key: row[key] for key in OPERATOR_COLUMNS if row.get(key) is not None}

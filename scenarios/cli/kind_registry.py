@@ -185,11 +185,14 @@ class EstimatesKind(RunKind):
     results = "private estimates"
 
     def check(self, scenario: ErmScenario, options: RunOptions) -> None:
-        """Refuses `--pinned` and `--account`."""
+        """Refuses `--pinned`, and `--account` with remote silos."""
         if options.pinned:
             raise InputError("--pinned: nodes cannot pin a study of private estimates. Leave it out.")
-        if options.charge is not None:
-            refuse_charge(scenario, "private estimates")
+        if options.charge is not None and options.engine.name in REMOTE:
+            raise InputError(
+                "--account: which silos on nodes answer changes what is released, and is not known before. "
+                "Leave out --engine superlink, or --account."
+            )
 
     def progress(self, scenario: ErmScenario) -> AbstractContextManager[OnEvent]:
         """Shows cells."""
@@ -201,7 +204,14 @@ class EstimatesKind(RunKind):
         """Fits every cell, and writes record and report."""
         from scenarios.experiments.erm_study import fit
 
-        return fit(scenario, options.out, command=options.command, on_cell=on_event, engine=options.engine)
+        return fit(
+            scenario,
+            options.out,
+            command=options.command,
+            on_cell=on_event,
+            engine=options.engine,
+            charge=options.charge,
+        )
 
 
 class AttackKind(Kind):

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from fedprivacy.account.charge import Charge
+from fedprivacy.account.entry import PlannedWork
 from fedprivacy.attacks.assessment import assess
 from fedprivacy.attacks.audit_record import audit_description, dearest
 from fedprivacy.attacks.canary_evidence import ERROR, added, guessed
@@ -24,9 +26,11 @@ from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.population.clients import population
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.records.ownership import begin_run
+from fedprivacy.records.receipt import ChargedRun
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
 from fedprivacy.training.model_spec import model_spec
+from scenarios.budgets.attack_works import audit_works, fewer_trials
 from scenarios.experiments.audit_options import check_options, check_privacy
 from scenarios.experiments.audit_run import Audited, Heard, listen
 from scenarios.jobs.process_pool import spread
@@ -46,6 +50,7 @@ def audit(
     command: str = "",
     report: bool = True,
     on_run: OnRun | None = None,
+    charge: Charge | None = None,
 ) -> dict[str, Any]:
     """Runs a scenario's training with canaries, and judges what it claims.
 
@@ -60,12 +65,14 @@ def audit(
         command: The command that reproduces it, for the record.
         report: Whether to write report.html.
         on_run: Called with a label, runs done and runs in all.
+        charge: The account that is charged before the first trial; results are then the operator's.
 
     Returns:
         The document that is also in run.json.
 
     Raises:
-        InputError: an option is out of range, or the scenario cannot be audited.
+        InputError: an option is out of range, the scenario cannot be audited, or its trials may not enter
+            the account.
         RunError: a run fails.
     """
     check_options(method, canaries, trials, scenario.seed)
@@ -97,49 +104,57 @@ def audit(
         )
         for seed in seeds
     ]
-    heard: dict[int, Heard] = {}
-    for number, run in spread(listen, [(job,) for job in jobs], min(workers, trials)):
-        heard[number] = run
-        if on_run:
-            on_run(f"seed {seeds[number]}", len(heard), trials)
-    heard_runs = [heard[number] for number in range(trials)]
-    observers = [
-        _observer(name, heard_runs, scenario, method, [Streams(seed) for seed in seeds]) for name in OBSERVERS
-    ]
-    holds = [run["verdict"]["holds"] for run in observers]
-    facts = {
-        "method": method,
-        "canaries": canaries,
-        "trials": trials,
-        "clients": people.partition.clients,
-        "rounds": plan.rounds,
-        "noise_multiplier": plan.noise_multiplier,
-        "clipping_norm": plan.clipping_norm,
-        "false_alarm": ERROR,
-        "neighbours": None if heard_runs[0].neighbours is None else heard_runs[0].neighbours.to_json(),
-    }
-    seconds = time.perf_counter() - began
-    with begin_run(out, scenario.label, scenario.to_toml()) as directory:
-        document = AuditDocument.new(
-            path=str(directory.path),
-            name=scenario.name,
-            seed=scenario.seed,
-            status="finished",
-            command=command,
-            started=started,
-            versions=versions(scenario.training.trainer),
-            scenario=scenario.tables(),
-            audited=documents.Audited.new(words=audit_description(scenario.tables(), facts), **facts),
-            plan=plan.to_json(),
-            refuted=False in holds,
-            observers=observers,
-            ledgers=[run.ledger for run in heard_runs],
-            operator_only=list(AuditDocument.OPERATOR_ONLY),
-            performance=Performance.of_process(seconds),
-        ).to_json()
-        directory.write_document(document)
-        if report:
-            write_report(document, directory.path)
+
+    def works() -> list[PlannedWork]:
+        return audit_works(scenario, plan, people, model.code, canaries=canaries, trials=trials)
+
+    with ChargedRun(charge, works, suggest=fewer_trials(trials)) as charged:
+        heard: dict[int, Heard] = {}
+        for number, run in spread(listen, [(job,) for job in jobs], min(workers, trials)):
+            heard[number] = run
+            if on_run:
+                on_run(f"seed {seeds[number]}", len(heard), trials)
+        heard_runs = [heard[number] for number in range(trials)]
+        observers = [
+            _observer(name, heard_runs, scenario, method, [Streams(seed) for seed in seeds])
+            for name in OBSERVERS
+        ]
+        holds = [run["verdict"]["holds"] for run in observers]
+        facts = {
+            "method": method,
+            "canaries": canaries,
+            "trials": trials,
+            "clients": people.partition.clients,
+            "rounds": plan.rounds,
+            "noise_multiplier": plan.noise_multiplier,
+            "clipping_norm": plan.clipping_norm,
+            "false_alarm": ERROR,
+            "neighbours": None if heard_runs[0].neighbours is None else heard_runs[0].neighbours.to_json(),
+        }
+        seconds = time.perf_counter() - began
+        with begin_run(out, scenario.label, scenario.to_toml()) as directory:
+            charged.begin(directory)
+            document = AuditDocument.new(
+                path=str(directory.path),
+                name=scenario.name,
+                seed=scenario.seed,
+                status="finished",
+                command=command,
+                started=started,
+                versions=versions(scenario.training.trainer),
+                scenario=scenario.tables(),
+                **({} if charge is None else {"for_operator": True}),
+                audited=documents.Audited.new(words=audit_description(scenario.tables(), facts), **facts),
+                plan=plan.to_json(),
+                refuted=False in holds,
+                observers=observers,
+                ledgers=[run.ledger for run in heard_runs],
+                operator_only=list(AuditDocument.OPERATOR_ONLY),
+                performance=Performance.of_process(seconds),
+            ).to_json()
+            directory.write_document(document)
+            if report:
+                write_report(document, directory.path)
     return document
 
 

@@ -6,13 +6,13 @@ import hashlib
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fedprivacy.account.charge import Charge
-from fedprivacy.account.entry import PlannedWork
+from fedprivacy.account.entry import Ledgers, PlannedWork
 from fedprivacy.documents.comparison import CompareDocument
 from fedprivacy.documents.envelope import Performance
 from fedprivacy.errors import HeldError, InputError
@@ -30,6 +30,7 @@ from fedprivacy.records.run_record import broken_off, scenario_digest
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Code, Scenario
 from fedprivacy.scenario.cells import Corner
+from fedprivacy.scenario.loading import loads
 from fedprivacy.scenario.variations import Variation
 from fedprivacy.training.early_stopping import has_ended
 from fedprivacy.training.features import share_features
@@ -38,8 +39,8 @@ from fedprivacy.training.trainers import trainer_of
 from fedprivacy.verification import cells as records
 from fedprivacy.verification import run as run_record
 from fedprivacy.verification.cells import closing, places, results
-from scenarios.budgets.planned_work import training_work
-from scenarios.experiments.comparison_account import largest_comparison
+from scenarios.budgets.planned_work import rounded_down, training_work, with_rounds, words
+from scenarios.experiments.comparison_account import largest_comparison, options_of_cell
 from scenarios.jobs.cell_store import CellTask
 from scenarios.jobs.outcome import JobOutcome
 from scenarios.jobs.stored_job import StoredJob, Work, open_job
@@ -156,7 +157,7 @@ def compare(
     )
 
     def works() -> list[PlannedWork]:
-        return [_planned(run, cell.plan, model.code) for cell in cells for run in cell.scenarios.values()]
+        return [_planned(scenario, cell, run, model) for cell in cells for run in cell.scenarios.values()]
 
     with (
         ChargedRun(charge, works, resume, largest_comparison(scenario.compare, cells)) as charged,
@@ -168,10 +169,25 @@ def compare(
         return _work(job, scenario, cells, people, workers, allow_code, on_run)
 
 
-def _planned(scenario: Scenario, plan: Plan, code: str) -> PlannedWork:
-    """What the run of a cell releases at most."""
-    people = population(scenario.data)
-    return training_work(scenario, plan, people, run_streams(scenario, people, code).run)
+def _planned(scenario: Scenario, cell: Cell, run: Scenario, model: ModelSpec) -> PlannedWork:
+    """What a run of a cell releases at most; with fewer rounds it is a comparison of one run."""
+    people = population(run.data)
+    work = training_work(run, cell.plan, people, run_streams(run, people, model.code).run)
+    if cell.part != "cells" or cell.epsilon is None:
+        return replace(work, first=None)
+
+    def options(rounds: int) -> list[str]:
+        epsilon = rounded_down(with_rounds(cell.plan, rounds).spent().epsilon)
+        return [f"server.rounds={rounds}", *options_of_cell(scenario.compare, cell, epsilon, run.seed)]
+
+    def ledgers(rounds: int) -> Ledgers:
+        smaller = loads(scenario.to_toml(compare=True), scenario.name, options(rounds))
+        assert isinstance(smaller, Scenario)
+        (fewer,) = cells_of(smaller, model)
+        (only,) = fewer.scenarios.values()
+        return training_work(only, fewer.plan, people, work.noise_key).ledgers
+
+    return replace(work, settings=lambda rounds: words(options(rounds)), ledgers_of_settings=ledgers)
 
 
 def _work(

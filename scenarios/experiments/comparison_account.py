@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -11,6 +10,7 @@ from itertools import product
 from fedprivacy.account.largest import Fits, Suggest
 from fedprivacy.scenario.sections import Compare
 from fedprivacy.verification.cells import Cell
+from scenarios.budgets.planned_work import words
 
 _LISTS = ("trusts", "units", "mechanisms", "epsilons")
 _NOTHING = {"baselines": False, "limits": [], "vary": {}, "option": {}}
@@ -39,13 +39,12 @@ class _Choice:
             value is None or value in self.lists[key] for key, value in zip(_LISTS, values, strict=True)
         )
 
-    def options(self, compare: Compare, seeds: Sequence[int]) -> str:
+    def options(self, compare: Compare, seeds: Sequence[int]) -> list[str]:
         """The options that run it, with these seeds."""
         chosen: dict[str, object] = {key: list(value) for key, value in self.lists.items()}
         chosen |= {"seeds": list(seeds), **({} if self.others else _NOTHING)}
         now = compare.model_dump(mode="json")
-        changed = [f"compare.{key}={json.dumps(value)}" for key, value in chosen.items() if value != now[key]]
-        return " ".join(f"--set {shlex.quote(text)}" for text in changed)
+        return [f"compare.{key}={json.dumps(value)}" for key, value in chosen.items() if value != now[key]]
 
 
 def largest_comparison(compare: Compare, cells: Sequence[Cell]) -> Suggest:
@@ -76,12 +75,29 @@ def largest_comparison(compare: Compare, cells: Sequence[Cell]) -> Suggest:
                 middle = (low + high) // 2
                 low, high = (middle, high) if fits(runs(chosen, middle)) else (low, middle)
             if low * len(chosen) > largest:
-                best, largest = choice.options(compare, seeds[:low]), low * len(chosen)
+                best, largest = words(choice.options(compare, seeds[:low])), low * len(chosen)
         if not best:
-            return "Not one of its runs fits by itself."
-        return f"The largest part of it that fits has {largest:,} of {len(cells) * len(seeds):,} runs: {best}"
+            return ""
+        return f"The largest part of it that fits has {largest:,} of {len(cells) * len(seeds):,} runs{best}"
 
     return suggest
+
+
+def options_of_cell(compare: Compare, cell: Cell, epsilon: float, seed: int) -> list[str]:
+    """The options with which a comparison is one run of a cell, at another epsilon.
+
+    Args:
+        compare: Its section.
+        cell: The cell.
+        epsilon: The epsilon.
+        seed: The seed of the run.
+    """
+    values = (cell.corner.trust, cell.corner.unit, cell.corner.mechanism, epsilon)
+    lists = {
+        key: getattr(compare, key) if value is None else (value,)
+        for key, value in zip(_LISTS, values, strict=True)
+    }
+    return _Choice(lists, others=False).options(compare, [seed])
 
 
 def _choices(compare: Compare) -> Iterator[_Choice]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedprivacy.documents.redaction import public
+from fedprivacy.documents.redaction import for_operator, public
 from fedprivacy.errors import InputError
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.escape import on_one_line
@@ -53,6 +53,10 @@ def export(run: Path, folder: Path, format_: str, *, operator: bool = False) -> 
         raise InputError(f"format = {format_!r}: no such format. Choose from: {', '.join(FORMATS)}.")
     document, name = checked_document(run), run.resolve().name
     tables = public_tables(document)
+    if for_operator(document) and not operator:
+        raise InputError(
+            f"{run}: all of its tables are operator-only, as an account claims. Give --operator."
+        )
     if operator:
         name += "-operator"
         tables = {**whole_tables(document), OPERATOR_TABLE: operator_values(document)}
@@ -88,7 +92,9 @@ def whole_tables(document: Mapping[str, Any]) -> dict[str, Rows]:
 
 
 def public_tables(document: Mapping[str, Any]) -> dict[str, Rows]:
-    """Returns the tables of a result document without columns that depend on an operator-only field."""
+    """Returns the tables of a document without columns that depend on an operator-only field; maybe none."""
+    if for_operator(document):
+        return {}
     shown = public(document, blank=True)
     tables = {}
     for name, rows_of in TABLES[document["kind"]].items():

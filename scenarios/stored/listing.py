@@ -20,7 +20,7 @@ from typing import Any
 from fedprivacy.documents.headline import primary_of
 from fedprivacy.documents.redaction import public
 from fedprivacy.errors import InputError
-from fedprivacy.guarantees.observers import OBSERVERS
+from fedprivacy.guarantees.observers import ALL_OBSERVERS
 from fedprivacy.io import bounded_json
 from fedprivacy.io.atomic import replace_file
 from fedprivacy.io.percentages import percent
@@ -93,7 +93,7 @@ class Row:
             "unit": self.unit,
             "delta": self.delta,
             "guarantees": self.guarantees,
-            **{f"epsilon_{observer}": self.epsilons.get(observer) for observer in OBSERVERS},
+            **{f"epsilon_{observer}": self.epsilons.get(observer) for observer in ALL_OBSERVERS},
             "accuracy": self.accuracy,
             "answer": self.answer,
             "tags": list(self.tags),
@@ -103,7 +103,7 @@ class Row:
 
 COLUMNS = (
     "run", "path", "name", "kind", "started", "status", "trust", "unit", "delta", "guarantees",
-    *(f"epsilon_{observer}" for observer in OBSERVERS), "accuracy", "answer", "tags",
+    *(f"epsilon_{observer}" for observer in ALL_OBSERVERS), "accuracy", "answer", "tags",
 )  # fmt: skip
 OPERATOR_COLUMNS = ("seed", "command", "error", "seconds")
 # The fields of a record that a row is made of; others may be large.

@@ -54,6 +54,7 @@ def study(
     request: LotCall | None = None,
     dealing: Callable[[], Mapping[str, Any] | None] = lambda: None,
     stated: Stated | None = None,
+    for_operator: bool = False,
     command: str = "",
     on_cell: OnCell | None = None,
     on_begin: Callable[[], object] = lambda: None,
@@ -68,6 +69,7 @@ def study(
         request: Sends requests to silos (`server.erm`); None: they are in this process.
         dealing: How the hosts of silos were dealt to nodes, as far as they were (`server.hosts`).
         stated: What is stated of nodes that are not our own; None: all silos are.
+        for_operator: Whether an account is charged, so that the results are the operator's.
         command: The command that reproduces it, for the record.
         on_cell: Called with each cell's result.
         on_begin: Called once the record is there, before anything is fitted.
@@ -88,6 +90,7 @@ def study(
                 started=started,
                 versions=versions(),
                 scenario=scenario.tables(),
+                **({"for_operator": True} if for_operator else {}),
                 dealing=dealing(),
                 cells=cells,
                 exact=[_exact_json(people, count, truth) for count, truth in truths.items()],

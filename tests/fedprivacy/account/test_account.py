@@ -259,6 +259,33 @@ def test_secret_cohorts_are_drawn_by_a_seed_of_their_own(path: Path) -> None:
     put(path, work(9.0, name="everybody", seed=7))
 
 
+def test_of_plans_with_shared_cohorts_the_part_that_fits_is_named(path: Path) -> None:
+    first, second = secret(4.0, 6, name="first"), secret(5.0, 6, name="second")
+    with pytest.raises(
+        InputError, match=r"independent cohorts\. Of the plans .* fit together: 1 \(first\)\.$"
+    ):
+        put(path, first, second)
+    put(path, first)
+    with pytest.raises(InputError, match=r"1 \(third\)\. Their seeds are in the account too: give others"):
+        put(path, secret(4.5, 6, name="third"), secret(5.0, 6, name="fourth"))
+
+
+def test_a_plan_that_needs_another_seed_and_is_too_dear_names_what_fits(path: Path) -> None:
+    put(path, secret(4.0, 6, name="first"))
+    again = work(6.0, 1000, seed=6, draws_cohorts=True)
+    with pytest.raises(
+        InputError, match=r"same seed as first.* With other seeds: the largest plan that fits: "
+    ):
+        put(path, again)
+
+
+def test_of_plans_that_are_all_too_dear_the_cheapest_is_shortened(path: Path) -> None:
+    dear = replace(work(5.0, 1000), settings=lambda count: " at 5")
+    cheap = replace(work(7.5, 1000), settings=lambda count: " at 7.5")
+    with pytest.raises(InputError, match=r"Not one of them fits by itself\. The largest plan .* 7\.5\.$"):
+        put(path, dear, cheap)
+
+
 def test_a_plan_that_was_entered_before_is_charged_once(path: Path) -> None:
     both = work(9.0, name="first"), work(8.0, name="second")
     put(path, *both, started=False)
@@ -370,6 +397,20 @@ def test_beside_other_plans_a_shuffler_is_not_counted_and_the_refusal_states_it(
     put(target, survey)  # alone, at the epsilon of the shuffled answers
     with pytest.raises(InputError, match=r"account is full.* at the epsilon of each message"):
         put(target, again)
+
+
+def test_a_policy_may_cover_the_analyst_behind_a_shuffler(tmp_path: Path) -> None:
+    target = tmp_path / "analyst.account"
+    create(target, Policy.of_options(2.0, 1e-6, "client", "replace-one", ["analyst"]))
+    central = replace(work(9.0), ledgers=(ledger(dp.GaussianDpEvent(9.0), adjacency="replace-one"),))
+    with pytest.raises(InputError, match="against the analyst as the server, since nothing is shuffled"):
+        put(target, central)
+    stated = ledger(dp.NonPrivateDpEvent(), adjacency="replace-one", trust="shuffled")
+    behind = {"observer": "analyst", "event": to_json(ShuffledDpEvent(4.797, 10_000)), "assumptions": []}
+    put(target, replace(work(9.0), ledgers=({**stated, "claims": [*stated["claims"], behind]},), first=None))
+    (claim,) = statement(Account.read(target))["claims"]
+    assert claim["observer"] == "analyst"
+    assert "the analyst behind a shuffler" in claim["words"]
 
 
 def test_the_dearest_of_several_possible_ledgers_counts(path: Path) -> None:

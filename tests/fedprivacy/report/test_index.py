@@ -52,6 +52,19 @@ def test_an_epsilon_is_rounded_up_and_a_missing_one_is_explained() -> None:
     assert ">no guarantee</td>" not in page
 
 
+def test_a_shuffled_result_has_the_analyst_in_a_column_of_its_own() -> None:
+    rows = [row("r"), row("s", trust="shuffled", epsilon_server=4.0, epsilon_analyst=0.51234)]
+    page = render(rows, [False, False])
+    assert re.findall(r"(?:epsilon: server|analyst|participant|outsider)(?=<)", page) == [
+        "epsilon: server",
+        "analyst",
+        "participant",
+        "outsider",
+    ]
+    assert ">0.5124</td>" in page
+    assert "analyst" not in render(rows[:1], [False])
+
+
 def test_a_run_of_no_classes_has_its_score_with_the_metric() -> None:
     page = render([row("r", accuracy=None, answer="R2 55.1 %")], [False])
     assert ">R2 55.1 %</td>" in page

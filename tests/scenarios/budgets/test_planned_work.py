@@ -116,13 +116,12 @@ def test_a_choice_by_public_records_may_be_each_candidate() -> None:
     assert "--set server.rounds=1" in work.settings(1)
 
 
-def test_attacks_and_studies_are_refused() -> None:
+def test_attacks_and_estimates_without_a_divergence_are_refused() -> None:
     from fedprivacy.scenario.loading import load
 
     for name, reason in (
-        ("private-erm", "has no records of clients, so private estimates of it cannot reveal any"),
-        ("education-and-income", "private estimates"),
-        ("white-box", "attacks"),
+        ("private-erm", "its epsilon is known at its delta alone"),
+        ("white-box", "attacks are charged by the command that runs them"),
     ):
         with pytest.raises(InputError, match=reason):
             planned(load(find(name), []))

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
+import fedprivacy as fp
 from fedprivacy.account.account import Account
+from fedprivacy.account.assumptions import AccountAssumption
 from fedprivacy.account.charge import Charge
 from fedprivacy.account.entering import create
 from fedprivacy.account.policy import Policy
+from fedprivacy.documents.redaction import public
 from fedprivacy.errors import HeldError, InputError
 from fedprivacy.io.lock import alone
+from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.population.clients import population
+from fedprivacy.records.run_directory import read_document
+from fedprivacy.report import words
+from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.loading import load
 from scenarios import runner
+from scenarios.authoring.catalogue import find
+from scenarios.budgets.attack_works import audit_works
 from scenarios.cli.main import app
 
 CENTRAL = "privacy={trust='central', clipping_norm=1.0, epsilon=1.0, delta=1e-5}"
@@ -170,7 +182,7 @@ def test_the_cells_of_a_comparison_enter_together(path: Path, tmp_path: Path) ->
     none = ("compare", "digits", *FEW, "--set", "compare.trusts=['none']", "--account", path, *few)
     message = refusal(*none, "--set", "compare.baselines=false")
     assert "no guarantee against the participant" in message
-    assert "Not one of its runs fits by itself." in message
+    assert "Not one of them fits by itself." in message
 
 
 def test_a_refused_comparison_names_the_options_that_fit(path: Path, tmp_path: Path) -> None:
@@ -237,10 +249,7 @@ def test_a_choice_of_settings_enters(path: Path, tmp_path: Path) -> None:
     ("words", "work"),
     [
         (("run", "digits", "--limits"), "--limits"),
-        (("run", "private-erm"), "private estimates"),
         (("compare", "star-wars-survey"), "a comparison of statistics"),
-        (("audit", "digits"), "an audit"),
-        (("replay", "white-box"), "attacks"),
     ],
 )
 def test_work_on_simulated_data_that_no_event_covers_is_not_charged(
@@ -253,17 +262,109 @@ def test_work_on_simulated_data_that_no_event_covers_is_not_charged(
     assert not (tmp_path / "out").exists()
 
 
-def test_an_audit_of_records_of_clients_is_no_release_that_an_event_covers(
+def test_a_comparison_of_which_no_run_fits_names_a_run_that_does(tmp_path: Path) -> None:
+    small = tmp_path / "small.account"
+    create(small, Policy.of_options(0.3, 1e-5, "client", "replace-one"))
+    options = ("--workers", "1", "--out", tmp_path / "out", "--account", small)
+    compare = ("compare", "digits", "--set", "compare.trusts=['central']", "--set", "compare.baselines=false")
+    message = refusal(*compare, *options, "--set", "compare.epsilons=[1.0, 2.0]")
+    assert "Not one of them fits by itself. The largest plan that fits: the first " in message
+    named = shlex.split(message.rpartition("rounds: ")[2].rstrip("."))
+    done(*compare, *options, *named)
+    (entry,) = Account.read(small).entries.values()
+    assert len(entry["parts"]) == 1
+
+
+def test_an_audit_is_charged_for_its_trials_and_its_results_are_the_operators(
     path: Path, tmp_path: Path
 ) -> None:
-    rng = np.random.default_rng(1)
-    arrays = {f"x_{part}": rng.normal(size=(40, 64)).astype(np.float32) for part in ("train", "test")}
-    arrays |= {f"y_{part}": rng.integers(0, 10, 40) for part in ("train", "test")}
-    np.savez(tmp_path / "mine.npz", **arrays)
-    own = f"data={{name='npz', path='{tmp_path / 'mine.npz'}', partition='iid', clients=10}}"
-    message = refusal("audit", "digits", "--set", own, "--account", path)
-    assert "subtracts a training without noise on the same records" in message
-    assert "the claim of the account does not hold against anybody who sees it" in message
+    audit = ("audit", "digits", *FEW, "--canaries", "50", "--method", "one-run", "--workers", "1")
+    options = ("--out", tmp_path / "out", "--account", path)
+    printed = done(*audit, *options, "--trials", "2")
+    assert "too few canaries to tell" in printed
+    (entry,) = Account.read(path).entries.values()
+    assert [part["work"] for part in entry["parts"]] == ["audit", "audit"]
+    claim = entry["parts"][0]["claims"]["outsider"]
+    assert AccountAssumption.OPERATOR_ALONE in claim["assumptions"]
+    assert ended(path) == [("finished", run.name) for run in (tmp_path / "out").iterdir()] * 2
+    (directory,) = (tmp_path / "out").iterdir()
+    page = (directory / "report.html").read_text()
+    assert words.RESULTS_WITHHELD in html.unescape(page)
+    assert "anaries prove" not in page
+    assert "anaries prove" in (directory / "operator.html").read_text()
+    assert not {"observers", "refuted", "ledgers"} & public(read_document(directory / "run.json")).keys()
+    assert "Give --operator" in refusal("export", directory, "--csv", "--out", tmp_path)
+    assert "operator-only" in repr(fp.read(directory))
+    assert "seen by the operator alone" in " ".join(done("account", "show", path).split())
+
+
+def test_too_many_trials_of_an_audit_are_refused_with_the_number_that_fits(tmp_path: Path) -> None:
+    small = tmp_path / "small.account"
+    create(small, Policy.of_options(8.0, 1e-5, "client", "replace-one"))
+    audit = ("audit", "digits", "--account", small, "--out", tmp_path / "out", "--canaries", "50")
+    message = refusal(*audit, "--trials", "40")
+    trials = int(message.rpartition("--trials ")[2].rstrip("."))
+    before = small.read_bytes()
+    account = Account.read(small)
+    scenario = load(find("digits"))
+    assert isinstance(scenario, Scenario)
+    people = population(scenario.data)
+    plan = plan_of(scenario)
+
+    def parts(count: int) -> list[dict[str, Any]]:
+        works = audit_works(scenario, plan, people, "", canaries=50, trials=count)
+        return [work.part(account.policy, account.key) for work in works]
+
+    assert account.refusal(parts(trials)) is None
+    assert account.refusal(parts(trials + 1)) is not None
+    assert small.read_bytes() == before
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_policy_that_covers_the_server_admits_no_audit(tmp_path: Path) -> None:
+    small = tmp_path / "small.account"
+    create(small, Policy.of_options(8.0, 1e-5, "client", "replace-one", ["server"]))
+    local = "privacy={trust='local', clipping_norm=1.0, epsilon=8.0, delta=1e-5}"
+    message = refusal("audit", "digits", "--set", local, *FEW, "--account", small, "--out", tmp_path / "out")
+    assert "an audit trains without noise too, which the server sees" in message
+
+
+def test_a_replay_is_charged_once_and_attacked_no_further(path: Path, tmp_path: Path) -> None:
+    small = {
+        "game.members": 20, "game.nonmembers": 40, "model.hidden": [16], "attacks.passive.rounds": 2,
+        "server.rounds": 100, "game.warm_up": 1, "privacy": {"trust": "central", "clipping_norm": 1.0,
+        "noise_multiplier": 60.0, "delta": 1e-5},
+    }  # fmt: skip
+    quiet: dict[str, Any] = {"workers": 1, "progress": False, "account": path}
+    result = fp.replay("active-gradient-ascent", attacks="passive", set=small, out=tmp_path / "out", **quiet)
+    assert result.document["for_operator"] is True
+    assert not {"attacks", "verdict"} & public(result.document).keys()
+    assert result.document["attacks"]
+    (entry,) = Account.read(path).entries.values()
+    assert [(part["work"], part["rounds"]) for part in entry["parts"]] == [("attacks", 100)]
+    (directory,) = (tmp_path / "out").iterdir()
+    before = path.read_bytes()
+    done("replay", "--resume", directory, "--account", path, "--workers", "1")
+    assert path.read_bytes() == before
+    assert "for its own attacks alone" in refusal("replay", directory, "--out", tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def test_a_study_is_charged_for_every_estimate(tmp_path: Path) -> None:
+    small = tmp_path / "records.account"
+    create(small, Policy.of_options(8.0, 1e-5, "example", "replace-one"))
+    keys = {"study.repeats": 2, "study.epsilons": [0.25], "study.records": [200]}
+    approaches = {
+        "output": {"kind": "output-perturbation"},
+        "grid": {"kind": "exponential-grid", "points": 5},
+    }
+    options: dict[str, Any] = {"out": tmp_path / "out", "progress": False, "account": small}
+    result = fp.run("private-erm", set={**keys, "approaches": approaches}, **options)
+    assert result.document["for_operator"] is True
+    assert not {"exact", "finding", "slopes"} & public(result.document).keys()
+    (entry,) = Account.read(small).entries.values()
+    assert [(part["work"], part["rounds"]) for part in entry["parts"]] == [("estimates", 4)]
+    assert "4 estimates" in done("account", "show", small)
 
 
 def test_wrong_options_are_refused(path: Path, tmp_path: Path) -> None:

@@ -262,6 +262,14 @@ def test_list_states_the_terms_of_an_epsilon_in_80_columns(capsys: pytest.Captur
     assert legend.endswith("-: no guarantee")
 
 
+def test_list_states_the_epsilon_against_an_analyst_behind_a_shuffler(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "analyst" not in "".join(shown(capsys, ROW))
+    *_, line, _ = shown(capsys, {**ROW, "trust": "shuffled", "epsilon_analyst": 0.51234})
+    assert line == "  analyst behind the shuffler: epsilon 0.5124"
+
+
 @pytest.mark.parametrize("state", ["by cell", "not stated"])
 def test_list_shows_no_dash_where_a_guarantee_is_only_not_stated(
     capsys: pytest.CaptureFixture[str], state: str
