@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from fedprivacy.attacks.rounds_attack import RoundsAttack
 from fedprivacy.attacks.stored_observations import Recording
 from fedprivacy.attacks.transcript import Judgement, Sight
+from fedprivacy.attacks.trials import TrialAttack
 from fedprivacy.errors import InputError
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.branches import Branch, branches_of, seat_of
-from fedprivacy.scenario.attack.sections import Passive, Released, TrialAttack
+from fedprivacy.scenario.attack.branches import Branch, branches_of
 from scenarios.attacks import attacker_seats
 from scenarios.attacks.game_setup import GameSetup, Tensors
 from scenarios.attacks.participation_budget import NOTHING, AttackRounds, spend
@@ -66,9 +67,9 @@ class TargetRun:
 
     def transcript(self, branch: Branch) -> Recording | None:
         """The transcript of a passive seat in a branch, if it is stored."""
-        if not isinstance(branch.attack, Passive):
+        if branch.attack.view is None:
             return None
-        stored = map(Recording, sorted((self.folder / SEEN / seat_of(branch.attack)).glob("*")))
+        stored = map(Recording, sorted((self.folder / SEEN / branch.attack.view).glob("*")))
         return next(
             (
                 branch_stored
@@ -89,11 +90,10 @@ class TargetRun:
 
     def work(self, branch: Branch) -> int:
         """The number of client trainings in a branch; a reference model counts as the run."""
-        if isinstance(branch.attack, TrialAttack):
-            return branch.attack.trials * max(1, branch.rounds) + branch.rounds * self.plan.population
-        if isinstance(branch.attack, Released):
-            return branch.attack.references * self.scenario.warm_up * self.plan.population
-        return branch.rounds * (1 if branch.attack.isolating else self.plan.most_in_a_sum)
+        plan = self.plan
+        return branch.attack.trainings(
+            branch.rounds, plan.population, plan.most_in_a_sum, self.scenario.warm_up
+        )
 
     @property
     def label(self) -> str:
@@ -154,7 +154,7 @@ def run_branch(run: TargetRun, branch: Branch, spent: AttackRounds) -> dict[str,
     """Runs one branch on one run, in any process; the results of its attacks as JSON (`scoring.to_json`)."""
     setup = run.setup()
     tensors = stored_run(run, setup)
-    if branch.in_trials:
+    if isinstance(branch.attack, TrialAttack):
         return to_json(attack_in_trials(setup, branch, tensors, spent))
     if branch.silent:
         return to_json(attack_released_model(run.scenario, setup, branch, tensors))
@@ -164,16 +164,17 @@ def run_branch(run: TargetRun, branch: Branch, spent: AttackRounds) -> dict[str,
     results_by_attack = {}
     for name in branch.names:
         attack = run.scenario.attacks[name]
-        rounds = list(attack.watched) if isinstance(attack, Passive) else None
-        after = outcome.after[max(outcome.after) if rounds is None else rounds[-1] + 1]
+        assert isinstance(attack, RoundsAttack)
+        rounds = attack.watched
+        after = outcome.after[rounds[-1] + 1 if rounds else max(outcome.after)]
         try:
             results_by_attack[name] = score_attack(
-                judgement.features(rounds),
+                attack.features(judgement),
                 setup.game,
                 setup.probe,
                 delta=run.scenario.privacy.delta or 0.0,
                 ascended=torch.from_numpy(tensors["weights"].astype(np.float32)) if branch.active else None,
-                observed=[number for number in rounds or () if number in judgement.passes],
+                observed=[number for number in rounds if number in judgement.passes],
                 accuracy=(outcome.before, after),
                 seconds=(time.perf_counter() - began) / len(branch.names),
             )
@@ -199,10 +200,10 @@ def _seen(
             return attacker_seats.Outcome.of(stored.facts, branch.watched)
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise stored.damaged(stored.folder, error) from error
-    if branch.active or not run.scenario.game.transcripts:
+    view = branch.attack.view
+    if view is None or not run.scenario.game.transcripts:
         return attacker_seats.attack_from_seat(setup, branch, tensors, judgement.see, spent)
-    assert isinstance(branch.attack, Passive)
-    recording = Recording(run.folder / SEEN / seat_of(branch.attack) / str(branch.rounds))
+    recording = Recording(run.folder / SEEN / view / str(branch.rounds))
 
     def see(sight: Sight) -> None:
         judgement.see(sight)

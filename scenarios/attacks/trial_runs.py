@@ -7,11 +7,9 @@ from dataclasses import replace
 
 from flwr.clientapp.typing import Mod
 
-from fedprivacy.attacks.trial_registry import trial_kind
-from fedprivacy.attacks.trials import Outcome
+from fedprivacy.attacks.trials import Outcome, TrialAttack, trials_of
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack.branches import Branch
-from fedprivacy.scenario.attack.sections import TrialAttack
 from scenarios.attacks.game_setup import GameSetup, Stage, Tensors, rounds_trained
 from scenarios.attacks.participation_budget import AttackRounds
 from scenarios.attacks.victim import AttackedClient
@@ -23,10 +21,10 @@ def check_trials(setup: GameSetup) -> None:
     Raises:
         InputError: with the attack and the reason.
     """
-    for name, attack in setup.scenario.trial_attacks.items():
+    for name, attack in trials_of(setup.scenario).items():
         victim = AttackedClient(setup, attack.seat, (), setup.scenario.warm_up, name, attack.in_sum)
         try:
-            trial_kind(attack.kind).check(attack, victim)
+            attack.check(victim)
         except InputError as error:
             raise InputError(f"attacks.{name}: {error}") from error
 
@@ -68,5 +66,5 @@ def attack_in_trials(
     victim = AttackedClient(
         setup, attack.seat, tuple(models), first, branch.key, attack.in_sum, resume, attack.rounds
     )
-    outcome = trial_kind(attack.kind).run(attack, victim)
+    outcome = attack.run(victim)
     return {name: replace(outcome, accuracy=accuracy, seconds=time.perf_counter() - began)}
