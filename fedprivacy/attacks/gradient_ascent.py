@@ -1,4 +1,4 @@
-"""Active membership inference by gradient ascent: whose update corrects a raised loss (Nasr et al. 2019)."""
+"""Active membership inference by gradient ascent on the targets (Nasr et al. 2019)."""
 
 from __future__ import annotations
 

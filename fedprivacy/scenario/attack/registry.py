@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from typing import Annotated, Any
+
+from pydantic import PlainValidator, SerializeAsAny
 
 from fedprivacy.scenario.attack.sections import Attack
 from fedprivacy.scenario.kinds import Kind
@@ -39,5 +42,16 @@ class AttackKinds(Mapping[str, type[Attack]]):
         return len(REGISTRY)
 
 
+def _of_kind(value: Any) -> Attack:
+    """Reads the table of an attack by its kind."""
+    if isinstance(value, Attack):
+        return value
+    name = value.get("kind") if isinstance(value, Mapping) else None
+    if not isinstance(name, str) or name not in REGISTRY:
+        raise ValueError(f"kind must be one of {', '.join(REGISTRY)}")
+    return ATTACK_KINDS[name].model_validate(value)
+
+
 ATTACK_KINDS = AttackKinds()
+AnyAttack = Annotated[SerializeAsAny[Attack], PlainValidator(_of_kind)]
 ATTACK = Kind(ATTACK_KINDS, "kind", "attack")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
-from pydantic import Field, SerializeAsAny
+from pydantic import Field
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario.attack.arms import ARM, Arm, ArmRun, epsilons_of, game_in_arm, inspect_arms
 from fedprivacy.scenario.attack.derived_values import GameValues
-from fedprivacy.scenario.attack.registry import ATTACK
+from fedprivacy.scenario.attack.registry import ATTACK, AnyAttack
 from fedprivacy.scenario.attack.rules import RULES_OF_VARIANTS, between
 from fedprivacy.scenario.attack.sections import GAME, Attack, GameSettings
 from fedprivacy.scenario.cells import Corner, cell
@@ -35,7 +35,7 @@ class AttackScenario(ExtendedScenario):
     section_kinds: ClassVar[Mapping[str, Kind]] = {**TRAINING_SECTIONS, **extra}
     named_sections: ClassVar[tuple[str, ...]] = ("attacks", "arms")
     game: GameSettings
-    attacks: dict[str, SerializeAsAny[Attack]]
+    attacks: dict[str, AnyAttack]
     arms: dict[str, Arm] = Field(default_factory=dict)
     arm: str = ""
     skipped: dict[str, str] = Field(default_factory=dict)
