@@ -55,6 +55,7 @@ class Attribute(TrialAttack):
     """Infers one answer of a record of the victim whose other answers are known."""
 
     label: ClassVar[str] = "attribute inference"
+    scoring: ClassVar[frozenset[str]] = frozenset({"shadows"})
     success: ClassVar[str] = "the attacker guesses the unknown answer right"
     comparison: ClassVar[str] = "imputation from the other answers alone is right"
     compares: ClassVar[bool] = True

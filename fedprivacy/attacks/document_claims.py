@@ -66,7 +66,7 @@ def frame_of(scenario: AttackScenario) -> dict[str, Any]:
     trials = dict.fromkeys(attack.note for attack in trials_of(scenario).values())
     judging = [attack.note for attack in scenario.membership_attacks.values() if attack.note]
     sums = any(attack.in_sum for attack in scenario.attacks.values())
-    seen = scenario.game.transcripts and bool(scenario.membership_attacks)
+    seen = scenario.game.transcripts
     stored = [TRANSCRIPTS] * seen + list(dict.fromkeys(judging)) + [SUMS] * sums
     notes = [*game, *trials, BRANCHES, *([BY_ARM] if scenario.arms else []), *stored]
     return {"notes": notes, "operator_only": list(ReplayDocument.OPERATOR_ONLY)}

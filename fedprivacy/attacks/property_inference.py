@@ -52,6 +52,7 @@ class Property(TrialAttack):
     """Infers which share of the victim's records is in a group (Melis et al. 2019)."""
 
     label: ClassVar[str] = "property inference"
+    scoring: ClassVar[frozenset[str]] = frozenset({"shadows"})
     success: ClassVar[str] = "the attacker guesses right whether the victim has the property"
     rules: ClassVar[tuple[Entry[AttackValues], ...]] = (
         *TrialAttack.rules,

@@ -7,6 +7,7 @@ in a file of this room, with its line in `fedprivacy.scenario.attack.registry`.
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -272,6 +273,8 @@ class TrialAttack(Attack):
     comparison: ClassVar[str] = GUESSING  # what `chance` is the share of, as a clause
     compares: ClassVar[bool] = False  # whether trials are run without the attack too, or guessed blindly
     bound_noun: ClassVar[str] = "bound"  # the word for the most that the guarantee allows
+    observed: ClassVar[str] = "trial"  # the key of the answers that are observed, as `run` has it
+    scoring: ClassVar[frozenset[str]] = frozenset()  # keys that change no trial, only what is made of it
 
     kind: str
     seat: str
@@ -292,6 +295,12 @@ class TrialAttack(Attack):
     def trainings(self, rounds: int, population: int, in_a_sum: int, warm_up: int) -> int:
         """The victim trains in each trial, all clients in the rounds that it goes through."""
         return self.trials * max(1, rounds) + rounds * population
+
+    @property
+    def view(self) -> str:
+        """The name of what is seen in its trials, which other scoring leaves as it is."""
+        settings = self.model_dump_json(exclude=set(self.scoring), exclude_none=True)
+        return f"{self.kind}-{hashlib.blake2b(settings.encode(), digest_size=8).hexdigest()}"
 
     @abstractmethod
     def chance(self, without: Without | None) -> float:

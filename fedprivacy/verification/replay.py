@@ -9,6 +9,7 @@ from typing import Any
 
 from fedprivacy.attacks.bounds import RATES
 from fedprivacy.attacks.document_claims import (
+    TRANSCRIPTS,
     arm_claims,
     attack_claims,
     budget,
@@ -62,6 +63,9 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     arms = {"arms": _checked_arms(document, scenario, variants, plans, ledgers, where)}
     implied = {**frame_of(scenario), "verdict": verdict_of(variants, attacks, trials, ledgers).to_json()}
     implied["notes"] += under_way(document["status"])
+    if TRANSCRIPTS not in document["notes"] and not scenario.membership_attacks:
+        # Earlier versions stored nothing of attacks in trials.
+        implied["notes"] = [note for note in implied["notes"] if note != TRANSCRIPTS]
     # Its sentence follows from its facts, and another version may have phrased it otherwise.
     verdict = document.get("verdict")
     if isinstance(verdict, dict):

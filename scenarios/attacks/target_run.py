@@ -13,6 +13,7 @@ import torch
 
 from fedprivacy.attacks.rounds_attack import RoundsAttack
 from fedprivacy.attacks.stored_observations import Recording
+from fedprivacy.attacks.stored_trials import MOST_BYTES, TrialRecording
 from fedprivacy.attacks.transcript import Judgement, Sight
 from fedprivacy.attacks.trials import TrialAttack
 from fedprivacy.errors import InputError
@@ -66,10 +67,11 @@ class TargetRun:
         return [(branch, next(costs) if branch in new else NOTHING) for branch in self.branches]
 
     def transcript(self, branch: Branch) -> Recording | None:
-        """The transcript of a passive seat in a branch, if it is stored."""
+        """The transcript of a branch that changes no messages, if it is stored."""
         if branch.attack.view is None:
             return None
-        stored = map(Recording, sorted((self.folder / SEEN / branch.attack.view).glob("*")))
+        recording = _reading if isinstance(branch.attack, TrialAttack) else Recording
+        stored = map(recording, sorted((self.folder / SEEN / branch.attack.view).glob("*")))
         return next(
             (
                 branch_stored
@@ -155,7 +157,8 @@ def run_branch(run: TargetRun, branch: Branch, spent: AttackRounds) -> dict[str,
     setup = run.setup()
     tensors = stored_run(run, setup)
     if isinstance(branch.attack, TrialAttack):
-        return to_json(attack_in_trials(setup, branch, tensors, spent))
+        transcript = _of_trials(run, setup, branch, branch.attack)
+        return to_json(attack_in_trials(setup, branch, tensors, spent, transcript))
     if branch.silent:
         return to_json(attack_released_model(run.scenario, setup, branch, tensors))
     judgement = Judgement(setup.probe)
@@ -181,6 +184,21 @@ def run_branch(run: TargetRun, branch: Branch, spent: AttackRounds) -> dict[str,
         except InputError as error:
             raise InputError(f"attacks.{name}: {error}") from error
     return to_json(results_by_attack)
+
+
+def _reading(folder: Path) -> TrialRecording:
+    return TrialRecording(folder, reads=True)
+
+
+def _of_trials(
+    run: TargetRun, setup: GameSetup, branch: Branch, attack: TrialAttack
+) -> TrialRecording | None:
+    """The transcript of an attack in trials, stored or to be written; None: the scenario wants none."""
+    stored = run.transcript(branch)
+    if isinstance(stored, TrialRecording) or not run.scenario.game.transcripts:
+        return stored if isinstance(stored, TrialRecording) else None
+    size = 8 * attack.trials * setup.fleet.parameters
+    return TrialRecording(run.folder / SEEN / attack.view / str(branch.rounds), stores=size <= MOST_BYTES)
 
 
 def _seen(

@@ -22,11 +22,15 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.derived_values import AttackValues
 from fedprivacy.scenario.attack.seats import PLAIN_STEPS, SINGLE_SUM_RULES, SUM_RULES
 
+KEY = "trials/0"  # of the noise; another key draws other noise
+
 
 class Reconstruction(TrialAttack):
     """Rebuilds a record of the victim from its update, or picks it out of a prior of candidates."""
 
     label: ClassVar[str] = "reconstruction"
+    observed: ClassVar[str] = KEY
+    scoring: ClassVar[frozenset[str]] = frozenset({"search_steps", "variation"})
     success: ClassVar[str] = "the attacker rebuilds the victim's record"
     rules: ClassVar[tuple[Entry[AttackValues], ...]] = (
         *TrialAttack.rules,

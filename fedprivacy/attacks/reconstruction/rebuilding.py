@@ -22,11 +22,14 @@ Ids = NDArray[np.int64]
 ABSENT = "rebuilt of records that were not there"
 PSNR, WRONG_PSNR = "median PSNR, dB", "median PSNR of the nearest wrong picture, dB"
 SHOWN = 6  # pictures in the report
-KEY = "trials/0"  # of the noise; another key draws other noise
 
 
 class Settings(Protocol):
     """The keys of `attack.Reconstruction` that its trials read."""
+
+    @property
+    def observed(self) -> str:
+        """The key of the observed answers."""
 
     @property
     def method(self) -> str:
@@ -124,7 +127,7 @@ def _informed(attack: Settings, victim: Victim, draw: _Draw) -> Outcome:
     # Without other records each trial has the same candidates' updates.
     alone = draw.known.shape[1] == 0
     clean = _clean(victim, draw, 0, every) if alone else None
-    for trials, observed in observations(victim, draw.worlds, KEY):
+    for trials, observed in observations(victim, draw.worlds, attack.observed):
         for trial, row in zip(trials, observed, strict=True):
             updates = _clean(victim, draw, trial, every) if clean is None else clean
             successes += int(informed.pick(row, updates) == draw.places[trial])
@@ -148,7 +151,7 @@ def _rebuilding(attack: Settings, victim: Victim, draw: _Draw) -> Outcome:
     present: list[Similarity] = []
     shown: list[RebuiltPicture] = []
     absent = 0
-    for trials, observed in observations(sent, draw.worlds, KEY):
+    for trials, observed in observations(sent, draw.worlds, attack.observed):
         for trial, row in zip(trials, observed, strict=True):
             guesses = levels.stretched(rebuild(row, draw.world(trial, draw.places[trial])))
             for place in (draw.places[trial], draw.absent[trial]):

@@ -45,7 +45,9 @@ class GameSettings(Section):
     )
     unprotected: bool = Field(False, description="Whether it is run without any privacy too.")
     transcripts: bool = Field(
-        True, description="Whether what passive attackers see is stored, to be scored again without training."
+        True,
+        description="Whether what attackers see without changing a message, or in trials, is stored: it can be scored "
+        "again without training.",
     )
     published: Published | None = Field(
         None,
