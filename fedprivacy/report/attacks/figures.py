@@ -121,6 +121,11 @@ def kind_label(name: str) -> str:
     return ATTACK_KINDS[name].label if name in ATTACK_KINDS else name
 
 
+def is_silent(attack: Attack) -> bool:
+    """Whether an attack has the released model alone."""
+    return attack.attack in ATTACK_KINDS and ATTACK_KINDS[attack.attack].silent
+
+
 def kind(attack: Attack) -> str:
     """The kind of an attack, in words; that by trap units is one of its own."""
     return TRAPS if attack.trap_units else kind_label(attack.attack)

@@ -46,8 +46,8 @@ class GameSettings(Section):
     unprotected: bool = Field(False, description="Whether it is run without any privacy too.")
     transcripts: bool = Field(
         True,
-        description="Whether what attackers see without changing a message, or in trials, is stored: it can be scored "
-        "again without training.",
+        description="Whether what passive attackers see, and what is seen in trials, is stored, to be "
+        "scored again without training.",
     )
     published: Published | None = Field(
         None,
