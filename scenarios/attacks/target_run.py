@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 
 from fedprivacy.attacks.rounds_attack import RoundsAttack
-from fedprivacy.attacks.stored_observations import Recording
+from fedprivacy.attacks.stored_observations import Recording, digest
 from fedprivacy.attacks.stored_trials import MOST_BYTES, TrialRecording
 from fedprivacy.attacks.transcript import Judgement, Sight
 from fedprivacy.attacks.trials import TrialAttack
@@ -70,8 +71,14 @@ class TargetRun:
         """The transcript of a branch that changes no messages, if it is stored."""
         if branch.attack.view is None:
             return None
-        recording = _reading if isinstance(branch.attack, TrialAttack) else Recording
-        stored = map(recording, sorted((self.folder / SEEN / branch.attack.view).glob("*")))
+        folders = sorted((self.folder / SEEN / branch.attack.view).glob("*"))
+        stored: Iterable[Recording] = map(Recording, folders)
+        if isinstance(branch.attack, TrialAttack):
+            # Not those of this scenario's other attacks: results would depend on which of them ran before.
+            its_name = _name(branch)
+            others = {_name(each) for each in self.branches} - {its_name}
+            folders.sort(key=lambda folder: folder.name != its_name)
+            stored = (TrialRecording(folder, reads=True) for folder in folders if folder.name not in others)
         return next(
             (
                 branch_stored
@@ -186,8 +193,9 @@ def run_branch(run: TargetRun, branch: Branch, spent: AttackRounds) -> dict[str,
     return to_json(results_by_attack)
 
 
-def _reading(folder: Path) -> TrialRecording:
-    return TrialRecording(folder, reads=True)
+def _name(branch: Branch) -> str:
+    """The name of the transcript of an attack in trials, which its settings and its noise depend on."""
+    return digest(branch.key.encode())
 
 
 def _of_trials(
@@ -198,7 +206,7 @@ def _of_trials(
     if isinstance(stored, TrialRecording) or not run.scenario.game.transcripts:
         return stored if isinstance(stored, TrialRecording) else None
     size = 8 * attack.trials * setup.fleet.parameters
-    return TrialRecording(run.folder / SEEN / attack.view / str(branch.rounds), stores=size <= MOST_BYTES)
+    return TrialRecording(run.folder / SEEN / attack.view / _name(branch), stores=size <= MOST_BYTES)
 
 
 def _seen(

@@ -87,10 +87,21 @@ def test_other_scoring_takes_the_same_trials_and_another_experiment_new_ones(
     with pytest.raises(InputError, match="2 of which are spent"):
         run(RUN + PROPERTY.replace('"3"', '"4"'), tmp_path, stored=folder)  # one answer was left
     # A file that was changed is refused, and not scored.
-    block = view / "1" / "block-000001.safetensors"
+    [block] = view.glob("*/block-000001.safetensors")
     block.write_bytes(block.read_bytes()[:-1] + b"\x01")
     with pytest.raises(InputError, match="its content was changed"):
         run(RUN + PROPERTY, tmp_path, stored=folder)
+
+
+def test_attacks_that_differ_in_scoring_alone_each_see_trials_with_noise_of_their_own(tmp_path: Path) -> None:
+    """Else the results would depend on which of them has run before."""
+    other = PROPERTY.replace("threes", "others").replace("shadows = 20", "shadows = 40")
+    text = RUN.replace("rounds = 2", "rounds = 3") + PROPERTY + other
+    folder = Path(run(text, tmp_path)["path"])
+    [view] = (folder / "run-1" / "seen").iterdir()
+    first, second = (json.loads(index.read_text()) for index in view.glob("*/transcript.json"))
+    assert first["facts"]["blocks"] == second["facts"]["blocks"]
+    assert first["rounds"]["1"] != second["rounds"]["1"]
 
 
 def test_of_too_many_observations_digests_and_seed_are_stored(tmp_path: Path, monkeypatch) -> None:
