@@ -63,7 +63,8 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     arms = {"arms": _checked_arms(document, scenario, variants, plans, ledgers, where)}
     implied = {**frame_of(scenario), "verdict": verdict_of(variants, attacks, trials, ledgers).to_json()}
     implied["notes"] += under_way(document["status"])
-    if TRANSCRIPTS not in document["notes"] and not scenario.membership_attacks:
+    notes = document.get("notes")
+    if not scenario.membership_attacks and isinstance(notes, list) and TRANSCRIPTS not in notes:
         # Earlier versions stored nothing of attacks in trials.
         implied["notes"] = [note for note in implied["notes"] if note != TRANSCRIPTS]
     # Its sentence follows from its facts, and another version may have phrased it otherwise.
