@@ -126,6 +126,11 @@ def is_silent(attack: Attack) -> bool:
     return attack.attack in ATTACK_KINDS and ATTACK_KINDS[attack.attack].silent
 
 
+def is_active(attack: Attack) -> bool:
+    """Whether an attack changes messages."""
+    return attack.attack in ATTACK_KINDS and ATTACK_KINDS[attack.attack].active
+
+
 def kind(attack: Attack) -> str:
     """The kind of an attack, in words; that by trap units is one of its own."""
     return TRAPS if attack.trap_units else kind_label(attack.attack)
