@@ -9,22 +9,24 @@ learned from the victim (Yeom et al. 2018; Jayaraman and Evans 2022).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import scipy.optimize
-import torch
 from numpy.typing import NDArray
+from pydantic import Field
 
 from fedprivacy.attacks.bounds import curves_of_ledger
+from fedprivacy.attacks.imputation import Imputer, UnknownColumn, fitted
 from fedprivacy.attacks.intervals import Figure
-from fedprivacy.attacks.signals import Probe
-from fedprivacy.attacks.trials import TRIALS, Ceiling, Outcome, Victim, Without, observations
-from fedprivacy.errors import InputError
+from fedprivacy.attacks.trials import Ceiling, Outcome, TrialAttack, Victim, Without, observations
+from fedprivacy.errors import Finding, InputError
+from fedprivacy.io.rule_table import Check, Entry, Rule
+from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.sections import Attribute
+from fedprivacy.scenario.attack.columns import column_labels
+from fedprivacy.scenario.attack.derived_values import AttackValues
+from fedprivacy.scenario.attack.seats import PLAIN_STEPS, SINGLE_SUM_RULES
 
 Ids = NDArray[np.int64]
 GAIN = "gain over imputation"
@@ -41,27 +43,79 @@ _TINY = 1e-12
 _Z = 1.959964  # of a two-sided interval at 95 %
 
 
-class AttributeInference:
-    """Guesses the value of one column of a record."""
+def _answers_differ(v: AttackValues) -> Iterator[Finding]:
+    labels = column_labels(v, "Use other data.")
+    if isinstance(labels, Finding):
+        yield labels
+    elif labels is not None and len(labels) < 2:
+        yield Finding(("column",), "all records have the same value", "", literal(v["column"]))
 
+
+class Attribute(TrialAttack):
+    """Infers one answer of a record of the victim whose other answers are known."""
+
+    label: ClassVar[str] = "attribute inference"
+    scoring: ClassVar[frozenset[str]] = frozenset({"shadows"})
     success: ClassVar[str] = "the attacker guesses the unknown answer right"
-    compares: ClassVar[bool] = True
     comparison: ClassVar[str] = "imputation from the other answers alone is right"
-    note: ClassVar[str] = TRIALS
+    compares: ClassVar[bool] = True
+    rules: ClassVar[tuple[Entry[AttackValues], ...]] = (
+        *TrialAttack.rules,
+        PLAIN_STEPS,
+        *SINGLE_SUM_RULES,
+        Rule(
+            "column",
+            lambda v: v.around["data.scaling"] in ("per-record", "per-image"),
+            "each value changes the scale of its whole record, and the attack changes one column",
+            'Set data.scaling to another way, such as "bounds".',
+        ),
+        Rule(
+            "knows",
+            lambda v: v["knows"] == "others" and v.around["privacy.unit"] == "example",
+            "compares the update with that of each candidate, and batches drawn at random have no such "
+            "update",
+            'Set knows = "record", or privacy.unit = "client".',
+        ),
+        Check(_answers_differ),
+    )
 
-    def chance(self, attack: Attribute, without: Without | None) -> float:
+    kind: Literal["attribute"]
+    seat: Literal["server", "participant"] = Field(
+        "server",
+        description="From where: the server sees the victim's update, a participant the noisy sum of all.",
+    )
+    column: str = Field(description='The column of the unknown answer, such as "race".', examples=["race"])
+    knows: Literal["others", "record"] = Field(
+        "others",
+        description="What the attacker knows beside the record's other answers: all other records of the "
+        'victim, as in the definition of differential privacy, or "record", nothing more.',
+    )
+    batch: int | None = Field(
+        None,
+        ge=1,
+        le=10**6,
+        description="How many records the victim trains on in a trial; else as many as it has.",
+        examples=[8],
+    )
+    shadows: int = Field(
+        400, ge=20, le=10**5, description="How many victims the attacker imitates to learn from, such as 400."
+    )
+
+    def without_data(self) -> Self:
+        """The attack without its column, which only the data have."""
+        return self.model_copy(update={"column": ""})
+
+    def chance(self, without: Without | None) -> float:
         """The share of trials in which imputation is right."""
         return 0.0 if without is None else without.success.value
 
-    def ceiling(
-        self, attack: Attribute, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None
-    ) -> Ceiling:
-        """The trade-off curve at the accuracy of imputation; see `TrialKind.ceiling`.
+    def ceiling(self, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None) -> Ceiling:
+        """The trade-off curve at the accuracy of imputation; see `TrialAttack.ceiling`.
 
         Let the guess be right with probability p where the record is absent. Where it is present, the curve
         allows at most TPR(p). It is concave, so that the mean over records is at most TPR of the mean.
         """
-        curves = curves_of_ledger(ledger, attack.seat)
+        curves = curves_of_ledger(ledger, self.seat)
         bounded = [(curve, assumptions) for curve, assumptions in curves if curve is not None]
         if not bounded or without is None:
             return Ceiling(None, curves[0][1])
@@ -70,16 +124,16 @@ class AttributeInference:
         most = float(curve.tpr(right))
         return Ceiling(most, (STEP, BEST, *assumptions), curve.basis, provided=PROVIDED)
 
-    def check(self, attack: Attribute, victim: Victim) -> None:
+    def check(self, victim: Victim) -> None:
         """Refuses a batch larger than the victim's, an attacker without enough records, and unknown noise.
 
         Raises:
             InputError: with the key and the reason.
         """
-        batch = attack.batch or victim.size
+        batch = self.batch or victim.size
         if batch > victim.size:
             raise InputError(f"batch = {batch}: the victim has {victim.size} records. At most as many.")
-        if attack.knows == "others" and victim.is_noisy:
+        if self.knows == "others" and victim.is_noisy:
             raise InputError(
                 'knows = "others": the noise is no Gaussian noise on whole updates, whose likelihood the '
                 'attack takes. Set knows = "record", or privacy.mechanism = "gaussian".'
@@ -91,18 +145,18 @@ class AttributeInference:
                 "impute, one to imitate victims. Make data.public_fraction larger, or batch smaller."
             )
 
-    def run(self, attack: Attribute, victim: Victim) -> Outcome:
+    def run(self, victim: Victim) -> Outcome:
         """Guesses in each trial by imputation and by the update together."""
-        column = UnknownColumn.of(victim, attack.column)
+        column = UnknownColumn.of(victim, self.column)
         of_worlds, of_attacker = victim.pools()
         half = len(of_attacker) // 2  # imputation that has seen a record would be too sure of it
         imputer = Imputer.of(column, of_attacker[:half])
-        targets, worlds = _worlds(attack, column, of_worlds, "trial", attack.trials)
+        targets, worlds = _worlds(self, column, of_worlds, "trial", self.trials)
         imputed = imputer.log_probabilities(targets)
-        if attack.knows == "others":
+        if self.knows == "others":
             scores = imputed + _log_likelihoods(victim, column, targets, worlds)
         else:
-            shadows, imitated = _worlds(attack, column, of_attacker[half:], "shadow", attack.shadows)
+            shadows, imitated = _worlds(self, column, of_attacker[half:], "shadow", self.shadows)
             examples = _alignment(victim, column, shadows, imitated, "shadow")
             evidence = np.stack([examples, imputer.log_probabilities(shadows)], axis=2)
             weights = fitted(evidence, column.codes[shadows])
@@ -123,78 +177,6 @@ def _mean(differences: NDArray[np.float64]) -> Figure:
     """The mean of differences in [-1, 1] with its 95 % interval, by the normal approximation."""
     mean, error = float(differences.mean()), float(differences.std(ddof=1)) / math.sqrt(len(differences))
     return Figure(mean, max(-1.0, mean - _Z * error), min(1.0, mean + _Z * error))
-
-
-@dataclass(frozen=True)
-class UnknownColumn:
-    """The features of one column, and the records that have each of its values.
-
-    Args:
-        victim: Whose records they are.
-        places: The features of the column, shape (places,).
-        codes: The value of each record of the data, shape (records,).
-        donors: A record with each value, shape (values,).
-    """
-
-    victim: Victim
-    places: Ids
-    codes: Ids
-    donors: Ids
-
-    @classmethod
-    def of(cls, victim: Victim, column: str) -> UnknownColumn:
-        """The column of a name."""
-        codes, labels = victim.groups(column)
-        places = [
-            place for place, name in enumerate(victim.feature_names) if name.partition("=")[0] == column
-        ]
-        donors = np.array([np.flatnonzero(codes == value)[0] for value in range(len(labels))])
-        return cls(victim, np.array(places), codes, donors)
-
-    def candidates(self, numbers: Ids) -> NDArray[np.float32]:
-        """Each record with each value in turn, shape (records, values, features)."""
-        x, _ = self.victim.records(numbers)
-        donated = self.victim.records(self.donors)[0][:, self.places]
-        repeated = np.repeat(x[:, None], len(self.donors), axis=1)
-        repeated[..., self.places] = donated
-        return repeated
-
-    def others(self, numbers: Ids) -> NDArray[np.float64]:
-        """All that is known of records: their other features, and their labels one-hot."""
-        x, y = self.victim.records(numbers)
-        known = np.delete(x.astype(np.float64), self.places, axis=1)
-        return np.concatenate([known, np.eye(self.victim.classes)[y]], axis=1)
-
-
-@dataclass(frozen=True)
-class Imputer:
-    """Predicts the unknown answer from the others, by multinomial logistic regression.
-
-    Args:
-        column: The unknown column.
-        model: The fitted regression.
-    """
-
-    column: UnknownColumn
-    model: Any
-
-    @classmethod
-    def of(cls, column: UnknownColumn, numbers: Ids) -> Imputer:
-        """Fits the regression to records that no client owns."""
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-
-        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-        answered = numbers[column.codes[numbers] >= 0]
-        return cls(column, model.fit(column.others(answered), column.codes[answered]))
-
-    def log_probabilities(self, numbers: Ids) -> NDArray[np.float64]:
-        """Of each value of each record, shape (records, values); values that it never saw have the least."""
-        logs = np.full((len(numbers), len(self.column.donors)), np.log(_TINY))
-        predicted = self.model.predict_proba(self.column.others(numbers))
-        logs[:, self.model.classes_] = np.log(predicted + _TINY)
-        return logs
 
 
 def _worlds(
@@ -242,6 +224,10 @@ def _alignment(
     Over the models of all observed rounds, less its mean over the candidates, and in units of its deviation.
     """
     candidates, labels = column.candidates(targets), victim.records(targets)[1]
+    import torch  # a scenario is read without it
+
+    from fedprivacy.attacks.signals import Probe
+
     models = [torch.from_numpy(model) for model in victim.weights]
     total = np.zeros(candidates.shape[:2])
     for trials, observed in observations(victim, worlds, key):
@@ -253,23 +239,3 @@ def _alignment(
                 total[trial] += cosines[:, 0] * norms * np.linalg.norm(row)
     total -= total.mean(axis=1, keepdims=True)
     return np.asarray(total / (total.std() or 1.0))
-
-
-def fitted(evidence: NDArray[np.float64], truth: Ids) -> NDArray[np.float64]:
-    """The weights of the kinds of evidence, by conditional logistic regression (McFadden 1974).
-
-    Args:
-        evidence: Of each candidate of each example, shape (examples, candidates, kinds).
-        truth: The right candidates, shape (examples,).
-
-    Returns:
-        Shape (kinds,).
-    """
-
-    def loss(weights: NDArray[np.float64]) -> float:
-        scores = evidence @ weights
-        chosen = scores[np.arange(len(truth)), truth]
-        return float((scipy.special.logsumexp(scores, axis=1) - chosen).mean() + 1e-4 * weights @ weights)
-
-    start = np.zeros(evidence.shape[2])
-    return np.asarray(scipy.optimize.minimize(loss, start, method="BFGS").x)

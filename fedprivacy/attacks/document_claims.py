@@ -11,15 +11,14 @@ from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.one_run_epsilon import Guesses, lower_bound
 from fedprivacy.attacks.roc import Counts
 from fedprivacy.attacks.targets import FOLDS
-from fedprivacy.attacks.trial_registry import trial_kind
-from fedprivacy.attacks.trials import Without, success_rate
+from fedprivacy.attacks.trials import Without, success_rate, trials_of
 from fedprivacy.attacks.verdict import Case, TrialCase, Verdict, verdict
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.guarantees.statement import SEES, guarantees
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.cohorts import PoissonSampling
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.sections import Ascent, Attack, Released
+from fedprivacy.scenario.attack.sections import Attack
 
 BOUNDS = ("advantage", "balanced_accuracy", "auc", "tpr_at_fpr", "basis")
 POOL = "Each record of the victim and of the public part is a member by a fair coin of its own"
@@ -40,12 +39,6 @@ BRANCHES = (
 )
 TRANSCRIPTS = (
     "The folders `seen` hold what the attackers saw, raw updates among it: they are as sensitive as the data."
-)
-RELEASED = (
-    "An attacker of the released model has that model alone. It knows the records of the training data and "
-    "their labels, how models are trained on them, and records that nobody trains on, but neither whose a "
-    "record is nor who is a member. Each of its reference models is trained on a half of these records that "
-    "its own coins drew, in one place and without noise."
 )
 SUMS = (
     "A server that sees sums learns the sum of a round's clients, how many they are, and no update; of one "
@@ -70,11 +63,11 @@ def frame_of(scenario: AttackScenario) -> dict[str, Any]:
     """The entries of the document that concern all attacks: notes and operator-only fields."""
     pool = POOL_OF_USER if getattr(scenario.data, "partition", None) == "by-user" else POOL
     game = [pool + GAME] if scenario.membership_attacks else []
-    trials = dict.fromkeys(trial_kind(attack.kind).note for attack in scenario.trial_attacks.values())
-    looked = any(isinstance(kind, Released) for kind in scenario.attacks.values())
+    trials = dict.fromkeys(attack.note for attack in trials_of(scenario).values())
+    judging = [attack.note for attack in scenario.membership_attacks.values() if attack.note]
     sums = any(attack.in_sum for attack in scenario.attacks.values())
-    seen = scenario.game.transcripts and bool(scenario.membership_attacks)
-    stored = [TRANSCRIPTS] * seen + [RELEASED] * looked + [SUMS] * sums
+    seen = scenario.game.transcripts
+    stored = [TRANSCRIPTS] * seen + list(dict.fromkeys(judging)) + [SUMS] * sums
     notes = [*game, *trials, BRANCHES, *([BY_ARM] if scenario.arms else []), *stored]
     return {"notes": notes, "operator_only": list(ReplayDocument.OPERATOR_ONLY)}
 
@@ -97,8 +90,8 @@ def attack_claims(
         "folds": FOLDS,
         "isolating": attack.isolating,
         **_of_sum(attack, plan, variant.federation.dropout),
-        "targets_per_round": attack.targets_per_round if isinstance(attack, Ascent) else None,
-        **_of_ascent(attack),
+        "targets_per_round": None,
+        **attack.claims(),
         "bound": bound_of_ledger(ledger, attack.seat).to_json(),
     }
 
@@ -123,17 +116,16 @@ def trial_claims(
         runs: Successes and trials of each run.
         without: The same trials without the attack, where its kind runs them.
     """
-    attack = variant.trial_attacks[name]
-    kind = trial_kind(attack.kind)
+    attack = trials_of(variant)[name]
     compared = {} if without is None else {"without": without.to_json()}
     return {
         **_run_claims(variant, name, number, plan, ledger),
-        "means": kind.success,
+        "means": attack.success,
         "success": success_rate(runs).to_json(),
-        "comparison": kind.comparison,
-        "chance": kind.chance(attack, without),
+        "comparison": attack.comparison,
+        "chance": attack.chance(without),
         **compared,
-        "bound": kind.ceiling(attack, ledger, variant, without).to_json(),
+        "bound": attack.ceiling(ledger, variant, without).to_json(),
     }
 
 
@@ -166,14 +158,6 @@ def _of_sum(attack: Attack, plan: Plan, dropout: float) -> dict[str, int]:
     if isinstance(plan.sampler, PoissonSampling):
         drawn = 1 + plan.sampler.rate * (plan.population - 1)
     return {"clients_in_sum": max(1, round(drawn * (1 - dropout)))}
-
-
-def _of_ascent(attack: Attack) -> dict[str, Any]:
-    """The way in which an attack raises losses, where it is not by gradient steps for the victim alone."""
-    if not isinstance(attack, Ascent):
-        return {}
-    ways = {"trap_units": attack.trap_units, "raw": attack.raw, "everybody": attack.everybody}
-    return {key: value for key, value in ways.items() if value}
 
 
 def proved(guesses: Guesses, delta: float) -> dict[str, Any]:
@@ -262,9 +246,9 @@ def _allowed_at(
 ) -> float | None:
     """The largest success by the trials without the attack, whose rate has an end with this error."""
     number, counts = attack["ledger"], [(run["without"], run["trials"]) for run in attack["runs"]]
-    settings = variants[number].trial_attacks[attack["name"]]
+    settings = trials_of(variants[number])[attack["name"]]
     without = Without(success_rate(counts, error), {}, sum(trials for _, trials in counts))
-    return trial_kind(settings.kind).ceiling(settings, ledgers[number], variants[number], without).success
+    return settings.ceiling(ledgers[number], variants[number], without).success
 
 
 def _labelled(attack: Mapping[str, Any], variants: Sequence[AttackScenario]) -> str:

@@ -7,18 +7,23 @@ tell their updates apart.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from fedprivacy.attacks.bounds import STEPS, curves_of_ledger
 from fedprivacy.attacks.roc import auc
-from fedprivacy.attacks.trials import GUESSING, TRIALS, Ceiling, Outcome, Rows, Victim, Without, observations
-from fedprivacy.errors import InputError
+from fedprivacy.attacks.trials import Ceiling, Outcome, Rows, TrialAttack, Victim, Without, observations
+from fedprivacy.errors import Finding, InputError
+from fedprivacy.io.rule_table import Check, Entry, Rule
+from fedprivacy.io.toml_text import literal, suggestion
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.sections import Property
+from fedprivacy.scenario.attack.columns import class_labels, column_labels
+from fedprivacy.scenario.attack.derived_values import AttackValues
+from fedprivacy.scenario.attack.seats import PLAIN_STEPS, SINGLE_SUM_RULES
 
 Pool = tuple[NDArray[np.int64], NDArray[np.int64]]  # free records in the group, and outside
 
@@ -33,30 +38,72 @@ _WHY = {
 _RIDGE = 1e-3  # of the mean squared norm: regularises the discriminant where parameters outnumber shadows
 
 
-class PropertyInference:
-    """Guesses whether the victim's share of a group is the high one."""
+def _group_exists(v: AttackValues) -> Iterator[Finding]:
+    column, value = v["column"], v["value"]
+    labels = class_labels(v) if column is None else column_labels(v, "Remove it: groups are labels then.")
+    if isinstance(labels, Finding):
+        yield labels
+    elif labels is not None and value not in labels:
+        remedy = suggestion(value, list(labels)[:30], quoted=True)
+        yield Finding(("value",), "no record is in this group", remedy, literal(value))
 
+
+class Property(TrialAttack):
+    """Infers which share of the victim's records is in a group (Melis et al. 2019)."""
+
+    label: ClassVar[str] = "property inference"
+    scoring: ClassVar[frozenset[str]] = frozenset({"shadows"})
     success: ClassVar[str] = "the attacker guesses right whether the victim has the property"
-    compares: ClassVar[bool] = False
-    comparison: ClassVar[str] = GUESSING
-    note: ClassVar[str] = TRIALS
+    rules: ClassVar[tuple[Entry[AttackValues], ...]] = (
+        *TrialAttack.rules,
+        PLAIN_STEPS,
+        Rule(
+            "low",
+            lambda v: v["low"] >= v["high"],
+            lambda v: f"must be below high = {v['high']:g}",
+        ),
+        *SINGLE_SUM_RULES,
+        Check(_group_exists),
+    )
 
-    def chance(self, attack: Property, without: Without | None = None) -> float:
+    kind: Literal["property"]
+    seat: Literal["server", "participant"] = Field(
+        "server",
+        description="From where: the server sees the victim's update, a participant the noisy sum of all.",
+    )
+    column: str | None = Field(
+        None,
+        description='The column of the group, such as "sex"; without it groups are labels.',
+        examples=["sex"],
+    )
+    value: str = Field(description='The group, such as "Female", or a label such as "3".', examples=["3"])
+    low: float = Field(
+        0.2, ge=0, lt=1, description="The group's share of the victim's records without the property."
+    )
+    high: float = Field(0.8, gt=0, le=1, description="The group's share with the property.")
+    shadows: int = Field(
+        200, ge=20, le=10**5, description="How many victims the attacker imitates to learn from, such as 200."
+    )
+
+    def without_data(self) -> Self:
+        """The attack on the group of the first label."""
+        return self.model_copy(update={"column": None, "value": "0"})
+
+    def chance(self, without: Without | None = None) -> float:
         """Half of the trials have the property."""
         return 0.5
 
     def ceiling(
         self,
-        attack: Property,
         ledger: Mapping[str, Any],
         run: AttackScenario | None = None,
         without: Without | None = None,
     ) -> Ceiling:
         """The balanced accuracy and the AUC of the client's trade-off curve.
 
-        See `TrialKind.ceiling`.
+        See `TrialAttack.ceiling`.
         """
-        curves = curves_of_ledger(ledger, attack.seat)
+        curves = curves_of_ledger(ledger, self.seat)
         if ledger["unit"] != "client":
             return Ceiling(None, (OF_RECORDS,))
         bounded = [(curve, assumptions) for curve, assumptions in curves if curve is not None]
@@ -69,35 +116,35 @@ class PropertyInference:
             (1 + curve.advantage) / 2, (_WHY[adjacency], *assumptions), curve.basis, {AUC: curve.auc}
         )
 
-    def check(self, attack: Property, victim: Victim) -> None:
+    def check(self, victim: Victim) -> None:
         """Refuses worlds that do not differ, and a group without enough free records for both.
 
         Raises:
             InputError: the shares are the same number of records, or there are too few.
         """
-        if round(attack.low * victim.size) == round(attack.high * victim.size):
+        if round(self.low * victim.size) == round(self.high * victim.size):
             raise InputError(
-                f"low = {attack.low:g} and high = {attack.high:g} are the same number of records of a victim "
+                f"low = {self.low:g} and high = {self.high:g} are the same number of records of a victim "
                 f"that has {victim.size}. Choose shares further apart, or a victim with more records."
             )
-        for pool in _pools(attack, victim):
-            for share in (attack.low, attack.high):
+        for pool in _pools(self, victim):
+            for share in (self.low, self.high):
                 of_group = round(share * victim.size)
                 for part, needed, where in zip(pool, (of_group, victim.size - of_group), WHERE, strict=True):
                     if len(part) < needed:
                         raise InputError(
-                            f"{len(part)} records {where} the group {attack.value!r} are free, and a victim "
+                            f"{len(part)} records {where} the group {self.value!r} are free, and a victim "
                             f"of {victim.size} records needs {needed}. Make data.public_fraction larger, "
                             "deal the records to more clients, or choose low and high less extreme."
                         )
 
-    def run(self, attack: Property, victim: Victim) -> Outcome:
+    def run(self, victim: Victim) -> Outcome:
         """Trains a classifier on imitated victims, and lets it guess in each trial."""
-        of_worlds, of_attacker = _pools(attack, victim)
-        imitated, learned = _worlds(attack, victim, of_attacker, "shadow", attack.shadows)
+        of_worlds, of_attacker = _pools(self, victim)
+        imitated, learned = _worlds(self, victim, of_attacker, "shadow", self.shadows)
         examples = victim.answers(imitated, "shadow", noisy=False)  # the discriminant takes them all at once
         score = discriminant(examples, learned, victim.deviation)
-        worlds, coins = _worlds(attack, victim, of_worlds, "trial", attack.trials)
+        worlds, coins = _worlds(self, victim, of_worlds, "trial", self.trials)
         scores = np.concatenate([score(rows) for _, rows in observations(victim, worlds, "trial")])
         area = auc(scores[coins], scores[~coins])
         return Outcome(int(((scores > 0) == coins).sum()), len(coins), {AUC: area})

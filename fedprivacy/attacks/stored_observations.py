@@ -45,7 +45,7 @@ class Recording:
             sweep_parts(self.folder)  # of a process that was killed in the middle
         data = save({name: getattr(sight, name).contiguous() for name in _PARTS})
         replace_file(self._file(sight.round), data)
-        self._written[sight.round] = _digest(data)
+        self._written[sight.round] = digest(data)
 
     def close(self, rounds: Iterable[int], facts: Mapping[str, Any]) -> None:
         """Completes the recording; without this it is ignored.
@@ -97,7 +97,7 @@ class Recording:
                 continue
             try:
                 data = read_regular(path, MAX_TENSOR_BYTES, follow=False)
-                if _digest(data) != index[number]:
+                if digest(data) != index[number]:
                     raise ValueError("its content was changed")
                 arrays = load(data)
                 sight = Sight(arrays["sent"], arrays["update"], arrays["others"], round=number)
@@ -134,5 +134,6 @@ class Recording:
             raise self.damaged(path, error) from error
 
 
-def _digest(data: bytes) -> str:
+def digest(data: bytes) -> str:
+    """Identifies the content of a file."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()

@@ -1,24 +1,30 @@
 """Attacks in trials: one experiment repeated with fresh secrets, its success beside chance and bound.
 
 Membership attacks judge many records of one run. Other questions (which property, which picture) have one
-secret a run, so that the run, or its observed rounds, is repeated. A kind of such attacks is a `TrialKind` in
-a file of this room, with its line in `trial_registry`.
+secret a run, so that the run, or its observed rounds, is repeated. A kind of such attacks is a `TrialAttack`
+in a file of this room, with its line in `fedprivacy.scenario.attack.registry`.
 """
 
 from __future__ import annotations
 
+import hashlib
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from fedprivacy.attacks.intervals import CONFIDENCE, TARGETS, Figure, proportion_high, proportion_low
 from fedprivacy.attacks.poisoned_records import Poison
 from fedprivacy.errors import InputError
+from fedprivacy.io.rule_table import Entry, Rule
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.sections import TrialAttack
+from fedprivacy.scenario.attack.derived_values import AttackValues
+from fedprivacy.scenario.attack.seats import OTHER_CLIENT
+from fedprivacy.scenario.attack.sections import Attack
 
 if TYPE_CHECKING:  # a stored run is shown without torch
     from torch import nn
@@ -32,7 +38,6 @@ GUESSING = "guessing succeeds"
 NUMBERS = 2**25  # of observations in memory at once
 Records = tuple[NDArray[np.float32], NDArray[np.int64]]  # records (records, *features), labels (records,)
 Rows = NDArray[np.float64]
-Settings = TypeVar("Settings", bound=TrialAttack, contravariant=True)
 
 
 @dataclass(frozen=True)
@@ -245,53 +250,91 @@ class Victim(Protocol):
         """The labels that a model gives records, shape (records,)."""
 
 
-class TrialKind(Protocol[Settings]):
-    """A kind of attack in trials."""
+class TrialAttack(Attack):
+    """Repeats one experiment, each time with another secret; an attacker succeeds or fails.
+
+    Its success is compared with chance, and with the most that the guarantee allows. Membership attacks judge
+    many records in one run instead.
+    """
+
+    note: ClassVar[str] = TRIALS
+    rules: ClassVar[tuple[Entry[AttackValues], ...]] = (
+        Rule(
+            "kind",
+            lambda v: v.around["privacy.trust"] == "distributed",
+            "is not made for noise in shares: its trials repeat single updates",
+            'Set privacy.trust = "central", "local" or "none".',
+        ),
+        OTHER_CLIENT,
+    )
+    judges_targets: ClassVar[bool] = False
+    needs_every_round: ClassVar[bool] = True
+    success: ClassVar[str]  # a success as a clause: "the attacker guesses ..."
+    comparison: ClassVar[str] = GUESSING  # what `chance` is the share of, as a clause
+    compares: ClassVar[bool] = False  # whether trials are run without the attack too, or guessed blindly
+    bound_noun: ClassVar[str] = "bound"  # the word for the most that the guarantee allows
+    observed: ClassVar[str] = "trial"  # the key of the answers that are observed, as `run` has it
+    scoring: ClassVar[frozenset[str]] = frozenset()  # keys that change no trial, only what is made of it
+
+    kind: str
+    seat: str
+    trials: int = Field(
+        200, ge=20, le=10**5, description="How often the experiment is repeated, such as 200."
+    )
+    rounds: int = Field(1, ge=1, le=10**4, description="How many rounds are observed, such as 1.")
 
     @property
-    def success(self) -> str:
-        """What a success is, as a clause: "the attacker guesses ..."."""
+    def isolating(self) -> bool:
+        """Nobody is isolated: all clients answer in the observed rounds."""
+        return False
+
+    def rounds_taken(self, targets: int) -> int:
+        """The number of its rounds, which all trials share."""
+        return self.rounds
+
+    def trainings(self, rounds: int, population: int, in_a_sum: int, warm_up: int) -> int:
+        """The victim trains in each trial, all clients in the rounds that it goes through."""
+        return self.trials * max(1, rounds) + rounds * population
 
     @property
-    def compares(self) -> bool:
-        """Whether each trial is run without the attack too, or guessed without the observation."""
+    def view(self) -> str:
+        """The name of what is seen in its trials, which other scoring leaves as it is."""
+        settings = self.model_dump_json(exclude=set(self.scoring), exclude_none=True)
+        return f"{self.kind}-{hashlib.blake2b(settings.encode(), digest_size=8).hexdigest()}"
 
-    @property
-    def comparison(self) -> str:
-        """What `chance` is the share of, as a clause: "guessing succeeds"."""
-
-    @property
-    def note(self) -> str:
-        """What a trial repeats, and what the guarantee covers; a document with such an attack states it."""
-
-    def chance(self, attack: Settings, without: Without | None) -> float:
+    @abstractmethod
+    def chance(self, without: Without | None) -> float:
         """The probability of success without any observation, or without the attack."""
 
-    def ceiling(
-        self, attack: Settings, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None
-    ) -> Ceiling:
+    @abstractmethod
+    def ceiling(self, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None) -> Ceiling:
         """The most that a run's ledger allows the attack.
 
         Args:
-            attack: The attack.
             ledger: As `Ledger.to_json` wrote it, from a live or a stored run.
             run: The attacked run.
             without: The trials without the attack, where the kind runs them.
         """
 
-    def check(self, attack: Settings, victim: Victim) -> None:
+    @abstractmethod
+    def check(self, victim: Victim) -> None:
         """Refuses an attack that the data do not allow, before anything is trained.
 
         Args:
-            attack: The attack.
             victim: The victim, without models.
 
         Raises:
             InputError: with what is wrong and what to do, beginning with the key if it is one.
         """
 
-    def run(self, attack: Settings, victim: Victim) -> Outcome:
+    @abstractmethod
+    def run(self, victim: Victim) -> Outcome:
         """Runs all trials."""
+
+
+def trials_of(scenario: AttackScenario) -> dict[str, TrialAttack]:
+    """The attacks of a scenario that repeat an experiment, by name."""
+    return {name: attack for name, attack in scenario.attacks.items() if isinstance(attack, TrialAttack)}
 
 
 def observations(

@@ -7,6 +7,7 @@ overlays of a comparison know it then.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,7 @@ class Kind:
         default: The variant where the tag is absent, or None where it must be given.
     """
 
-    variants: dict[str, type[Section]]
+    variants: Mapping[str, type[Section]]
     tag: str = ""
     noun: str = ""
     required: bool = True

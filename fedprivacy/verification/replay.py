@@ -9,6 +9,7 @@ from typing import Any
 
 from fedprivacy.attacks.bounds import RATES
 from fedprivacy.attacks.document_claims import (
+    TRANSCRIPTS,
     arm_claims,
     attack_claims,
     budget,
@@ -21,8 +22,7 @@ from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.metrics import BALANCED
 from fedprivacy.attacks.one_run_epsilon import Guesses
 from fedprivacy.attacks.targets import FOLDS, measured_count
-from fedprivacy.attacks.trial_registry import trial_kind
-from fedprivacy.attacks.trials import Without, success_rate
+from fedprivacy.attacks.trials import Without, success_rate, trials_of
 from fedprivacy.documents.attack import SEES_LESS
 from fedprivacy.documents.trial import Unattacked
 from fedprivacy.guarantees.charge import under_way
@@ -63,6 +63,10 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     arms = {"arms": _checked_arms(document, scenario, variants, plans, ledgers, where)}
     implied = {**frame_of(scenario), "verdict": verdict_of(variants, attacks, trials, ledgers).to_json()}
     implied["notes"] += under_way(document["status"])
+    notes = document.get("notes")
+    if not scenario.membership_attacks and isinstance(notes, list) and TRANSCRIPTS not in notes:
+        # Earlier versions stored nothing of attacks in trials.
+        implied["notes"] = [note for note in implied["notes"] if note != TRANSCRIPTS]
     # Its sentence follows from its facts, and another version may have phrased it otherwise.
     verdict = document.get("verdict")
     if isinstance(verdict, dict):
@@ -90,8 +94,7 @@ def _variants(scenario: AttackScenario, plans: Sequence[Mapping[str, Any]]) -> l
     arms = {name: arm.model_copy(update={"data": {}}) for name, arm in scenario.arms.items()}
     # Placeholder data have no columns that could make groups, and groups change no plan.
     plain = scenario.evaluation.model_copy(update={"groups": None, "edges": None})
-    on_any = {name: attack.without_data() for name, attack in scenario.trial_attacks.items()}
-    attacks = {**scenario.attacks, **on_any}
+    attacks = {name: attack.without_data() for name, attack in scenario.attacks.items()}
     # Nor are they images, which a CNN needs; of a plan only the model's size matters, which the record has.
     model: Model = Mlp(name="mlp") if isinstance(scenario.model, Cnn) else scenario.model
     if isinstance(model, ByName):
@@ -219,7 +222,7 @@ def _checked_trials(
     where: str,
 ) -> list[dict[str, Any]]:
     """The attacks in trials, with what their variants, plans and counts imply."""
-    order = [(number, name) for number, variant in enumerate(variants) for name in variant.trial_attacks]
+    order = [(number, name) for number, variant in enumerate(variants) for name in trials_of(variant)]
     trials = []
     for number, (at, name) in enumerate(_named(document, "trials", order, where)):
         key, attack = f"trials[{number}]", document["trials"][number]
@@ -228,7 +231,7 @@ def _checked_trials(
         )
         if attack.get("public_pictures") and not getattr(scenario.data, "public", False):
             raise refusal(where, f"{key}.public_pictures", "are of records that are not public", AGAIN)
-        settings = variants[at].trial_attacks[name]
+        settings = trials_of(variants[at])[name]
         for run in attack["runs"]:
             if run["trials"] != settings.trials:
                 raise refusal(where, f"{key}.runs", f"has other trials than {settings.trials:,}", AGAIN)
@@ -236,7 +239,7 @@ def _checked_trials(
                 raise refusal(where, f"{key}.runs", "has more successes than trials", AGAIN)
         counts = [(run["successes"], run["trials"]) for run in attack["runs"]]
         without = _without(attack, key, where)
-        if (without is None) == trial_kind(settings.kind).compares:
+        if (without is None) == settings.compares:
             what = "is missing" if without is None else "is of a kind that has none"
             raise refusal(where, f"{key}.without", what, AGAIN)
         implied = trial_claims(variants[at], name, at, plans[at], ledgers[at], counts, without)

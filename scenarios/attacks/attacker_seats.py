@@ -12,13 +12,11 @@ from clients.adversary import Participant
 from clients.app import answers_given
 from fedprivacy.attacks.ascent import Ascent
 from fedprivacy.attacks.game import Ids
+from fedprivacy.attacks.rounds_attack import RoundsAttack
 from fedprivacy.attacks.transcript import Sight
-from fedprivacy.attacks.trap_units import STEEPNESS, TrapUnits
 from fedprivacy.errors import InputError
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.attack.branches import Branch
-from fedprivacy.scenario.attack.sections import Ascent as AscentSettings
-from fedprivacy.scenario.attack.sections import Attack, Passive
 from scenarios.attacks.game_setup import GameSetup, Tensors
 from scenarios.attacks.participation_budget import NOTHING, AttackRounds
 from scenarios.attacks.reference_clients import ReferenceClients
@@ -84,50 +82,36 @@ def attack_from_seat(
     return seat(setup, branch, tensors, watch, spent)
 
 
-def raise_of(setup: GameSetup, attack: Attack) -> Raise | None:
+def _attack(branch: Branch) -> RoundsAttack:
+    """The attack of a branch that observes or changes messages."""
+    assert isinstance(branch.attack, RoundsAttack)
+    return branch.attack
+
+
+def raise_of(setup: GameSetup, attack: RoundsAttack) -> Raise | None:
     """The way in which a scenario's attack raises losses; None for a passive one."""
-    if isinstance(attack, AscentSettings) and attack.trap_units is not None:
-        references, _ = setup.fleet.people.held_out("test")
-        return TrapUnits(
-            setup.fleet.module,
-            references,
-            Streams(setup.scenario.seed).stream("attack/trap-units"),
-            units=attack.trap_units,
-            level=attack.level,
-            steepness=attack.steepness or STEEPNESS,
-        )
-    return ascent_of(attack)
+    stream = Streams(setup.scenario.seed).stream("attack/trap-units")
+    return attack.raising(setup.fleet.module, lambda: setup.fleet.people.held_out("test")[0], stream)
 
 
-def ascent_of(attack: Attack) -> Ascent | None:
-    """The gradient steps of a scenario's attack; None for a passive one."""
-    if not isinstance(attack, AscentSettings):
-        return None
-    return Ascent(None if attack.raw else attack.level, attack.step, attack.tries)
-
-
-def _turns(setup: GameSetup, branch: Branch) -> list[Ids | None]:
-    """The targets of each round, in a random order; for a passive attack None: all are judged."""
-    attack = branch.attack
-    if isinstance(attack, Passive):
-        return [None] * (attack.watched[-1] + 1)
-    assert isinstance(attack, AscentSettings)
-    order = Streams(setup.scenario.seed).stream("attack/order").permutation(len(setup.game.targets))
-    size = attack.targets_per_round
-    return [order[start : start + size] for start in range(0, len(order), size)]
+def _turns(setup: GameSetup, attack: RoundsAttack) -> list[Ids | None]:
+    """The targets of each turn; None: all are judged."""
+    order = Streams(setup.scenario.seed).stream("attack/order")
+    return attack.turns(len(setup.game.targets), order)
 
 
 def _server(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: AttackRounds) -> Outcome:
-    victim, ascent = setup.game.victim, raise_of(setup, branch.attack)
+    attack, victim = _attack(branch), setup.game.victim
+    ascent = raise_of(setup, attack)
     listener = Listener(victim, see, scale=setup.scale)
     if ascent is not None:
-        everybody = isinstance(branch.attack, AscentSettings) and branch.attack.everybody
+        everybody = attack.addresses_all
         listener = Climber(
             victim, see, scale=setup.scale, probe=setup.probe, ascent=ascent, everybody=everybody
         )
     stage = setup.resume(branch.key, tensors, spent, lambda grid: Interposed(grid, listener))
     before, after = stage.quality().accuracy, {}
-    turns = _turns(setup, branch)
+    turns = _turns(setup, attack)
     for turn, targets in enumerate(turns):
         listener.round, listener.targets = turn, targets
         stage.federation.round(setup.scenario.warm_up + turn)
@@ -138,14 +122,15 @@ def _server(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent:
 
 
 def _sums(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: AttackRounds) -> Outcome:
-    attack, ascent = branch.attack, raise_of(setup, branch.attack)
+    attack = _attack(branch)
+    ascent = raise_of(setup, attack)
     observer = SumObserver(
         victim=setup.game.victim,
         see=see,
         references=ReferenceClients(setup).updates,
         ascent=ascent,
         probe=None if ascent is None else setup.probe,
-        everybody=isinstance(attack, AscentSettings) and attack.everybody,
+        everybody=attack.addresses_all,
         scale=setup.scale,
     )
     stage = setup.resume(branch.key, tensors, spent, lambda grid: Interposed(grid, observer))
@@ -156,7 +141,7 @@ def _sums(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: A
         stage.federation.ledger.participations = given
     before, after = stage.quality().accuracy, {}
     number: int | None = setup.scenario.warm_up
-    turns = _turns(setup, branch)
+    turns = _turns(setup, attack)
     for turn, targets in enumerate(turns):
         observer.round, observer.targets = turn, targets
         number = None if number is None else _next_with(stage.federation, setup.game.victim, number)
@@ -203,12 +188,12 @@ def _next_with(federation: Federation, victim: int, number: int) -> int | None:
 
 
 def _isolated(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: AttackRounds) -> Outcome:
-    victim, hosts = setup.game.victim, setup.scenario.federation.hosts
+    attack, victim, hosts = _attack(branch), setup.game.victim, setup.scenario.federation.hosts
     stage = setup.resume(branch.key, tensors, spent)
     host, weights = victim % hosts, torch.from_numpy(stage.federation.model)
     node = deal_hosts(stage.grid, hosts).nodes[host]
     isolator = Isolator(stage.grid, node, host, setup.fleet.plan, victim, weights, setup.scale)
-    ascent, turns = raise_of(setup, branch.attack), _turns(setup, branch)
+    ascent, turns = raise_of(setup, attack), _turns(setup, attack)
     for turn, targets in enumerate(turns):
         aim = None if targets is None else setup.probe.at(targets)
         sight = isolator.ask(setup.scenario.warm_up + turn, aim, ascent)
@@ -221,17 +206,16 @@ def _isolated(setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spen
 def _participant(
     setup: GameSetup, branch: Branch, tensors: Tensors, see: See, spent: AttackRounds
 ) -> Outcome:
-    attack = branch.attack
-    assert isinstance(attack, Passive | AscentSettings)
+    attack = _attack(branch)
     attacker = attack.attacker if attack.attacker is not None else int(setup.game.victim == 0)
     mod = Participant(attacker, 0.0, see, probe=setup.probe)
     stage = setup.resume(branch.key, tensors, spent, mods=(mod,), attacker=attacker)
     mod.share = setup.scenario.server.learning_rate / stage.federation.denominator
     mod.most = stage.federation.longest
-    if isinstance(attack, AscentSettings):
-        mod.ascent, mod.boost = ascent_of(attack), float(attack.boost or stage.federation.denominator)
+    if isinstance(ascent := raise_of(setup, attack), Ascent):  # trap units would be averaged away
+        mod.ascent, mod.boost = ascent, float(attack.multiplier or stage.federation.denominator)
     before, after, number = stage.quality().accuracy, {}, setup.scenario.warm_up
-    for turn, targets in enumerate(_turns(setup, branch)):
+    for turn, targets in enumerate(_turns(setup, attack)):
         if targets is not None:
             mod.climbing = targets
             stage.federation.round(number)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedprivacy.attacks.game import Ids
+from fedprivacy.attacks.released.attack import Method, Released
 from fedprivacy.attacks.released.battery import Battery
 from fedprivacy.attacks.released.exposure import Exposure, exposure, in_turn
 from fedprivacy.attacks.released.lira import Variance, lira
@@ -28,7 +29,6 @@ from fedprivacy.population.groups import training_groups
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import ShuffledBatches
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.sections import Method, Released
 from fedprivacy.scenario.training import ShuffledTraining
 from fedprivacy.training.task import LocalTraining
 from scenarios.attacks.game_setup import GameSetup

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from fedprivacy.attacks.released.attack import Released
 from fedprivacy.attacks.released.battery import features
 from fedprivacy.attacks.released.signals import Signals
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch
-from fedprivacy.scenario.attack.sections import Released
 from scenarios.attacks.game_setup import GameSetup, Tensors, rounds_trained
 from scenarios.attacks.group_accuracy import Accuracies, accuracies_by_group
 from scenarios.attacks.reference_models import EXPOSING, ReferenceModels, reference_models

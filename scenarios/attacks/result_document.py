@@ -30,7 +30,6 @@ from fedprivacy.documents.trial import TrialResult
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.sections import Passive
 from scenarios.attacks.accuracy import Trained, arms_document
 from scenarios.attacks.scoring import AttackResult, Result, histogram
 
@@ -155,7 +154,7 @@ def _attack(
     }
     return Attack.new(
         observed=_observed(started, runs[0]),
-        rounds_refused=attack.rounds - len(runs[0].observed) if isinstance(attack, Passive) else None,
+        rounds_refused=len(attack.watched) - len(runs[0].observed) if attack.watched else None,
         targets_lost=sum(run.lost for run in runs),
         **claims,
         score=[name for run in runs for name in run.score],

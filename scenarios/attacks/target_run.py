@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,14 +12,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedprivacy.attacks.stored_observations import Recording
+from fedprivacy.attacks.rounds_attack import RoundsAttack
+from fedprivacy.attacks.stored_observations import Recording, digest
+from fedprivacy.attacks.stored_trials import MOST_BYTES, TrialRecording
 from fedprivacy.attacks.transcript import Judgement, Sight
+from fedprivacy.attacks.trials import TrialAttack
 from fedprivacy.errors import InputError
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.branches import Branch, branches_of, seat_of
-from fedprivacy.scenario.attack.sections import Passive, Released, TrialAttack
+from fedprivacy.scenario.attack.branches import Branch, branches_of
 from scenarios.attacks import attacker_seats
 from scenarios.attacks.game_setup import GameSetup, Tensors
 from scenarios.attacks.participation_budget import NOTHING, AttackRounds, spend
@@ -65,10 +68,17 @@ class TargetRun:
         return [(branch, next(costs) if branch in new else NOTHING) for branch in self.branches]
 
     def transcript(self, branch: Branch) -> Recording | None:
-        """The transcript of a passive seat in a branch, if it is stored."""
-        if not isinstance(branch.attack, Passive):
+        """The transcript of a branch that changes no messages, if it is stored."""
+        if branch.attack.view is None:
             return None
-        stored = map(Recording, sorted((self.folder / SEEN / seat_of(branch.attack)).glob("*")))
+        folders = sorted((self.folder / SEEN / branch.attack.view).glob("*"))
+        stored: Iterable[Recording] = map(Recording, folders)
+        if isinstance(branch.attack, TrialAttack):
+            # Not those of this scenario's other attacks: results would depend on which of them ran before.
+            its_name = _name(branch)
+            others = {_name(each) for each in self.branches} - {its_name}
+            folders.sort(key=lambda folder: folder.name != its_name)
+            stored = (TrialRecording(folder, reads=True) for folder in folders if folder.name not in others)
         return next(
             (
                 branch_stored
@@ -89,11 +99,10 @@ class TargetRun:
 
     def work(self, branch: Branch) -> int:
         """The number of client trainings in a branch; a reference model counts as the run."""
-        if isinstance(branch.attack, TrialAttack):
-            return branch.attack.trials * max(1, branch.rounds) + branch.rounds * self.plan.population
-        if isinstance(branch.attack, Released):
-            return branch.attack.references * self.scenario.warm_up * self.plan.population
-        return branch.rounds * (1 if branch.attack.isolating else self.plan.most_in_a_sum)
+        plan = self.plan
+        return branch.attack.trainings(
+            branch.rounds, plan.population, plan.most_in_a_sum, self.scenario.warm_up
+        )
 
     @property
     def label(self) -> str:
@@ -154,8 +163,9 @@ def run_branch(run: TargetRun, branch: Branch, spent: AttackRounds) -> dict[str,
     """Runs one branch on one run, in any process; the results of its attacks as JSON (`scoring.to_json`)."""
     setup = run.setup()
     tensors = stored_run(run, setup)
-    if branch.in_trials:
-        return to_json(attack_in_trials(setup, branch, tensors, spent))
+    if isinstance(branch.attack, TrialAttack):
+        transcript = _of_trials(run, setup, branch, branch.attack)
+        return to_json(attack_in_trials(setup, branch, tensors, spent, transcript))
     if branch.silent:
         return to_json(attack_released_model(run.scenario, setup, branch, tensors))
     judgement = Judgement(setup.probe)
@@ -164,22 +174,39 @@ def run_branch(run: TargetRun, branch: Branch, spent: AttackRounds) -> dict[str,
     results_by_attack = {}
     for name in branch.names:
         attack = run.scenario.attacks[name]
-        rounds = list(attack.watched) if isinstance(attack, Passive) else None
-        after = outcome.after[max(outcome.after) if rounds is None else rounds[-1] + 1]
+        assert isinstance(attack, RoundsAttack)
+        rounds = attack.watched
+        after = outcome.after[rounds[-1] + 1 if rounds else max(outcome.after)]
         try:
             results_by_attack[name] = score_attack(
-                judgement.features(rounds),
+                attack.features(judgement),
                 setup.game,
                 setup.probe,
                 delta=run.scenario.privacy.delta or 0.0,
                 ascended=torch.from_numpy(tensors["weights"].astype(np.float32)) if branch.active else None,
-                observed=[number for number in rounds or () if number in judgement.passes],
+                observed=[number for number in rounds if number in judgement.passes],
                 accuracy=(outcome.before, after),
                 seconds=(time.perf_counter() - began) / len(branch.names),
             )
         except InputError as error:
             raise InputError(f"attacks.{name}: {error}") from error
     return to_json(results_by_attack)
+
+
+def _name(branch: Branch) -> str:
+    """The name of the transcript of an attack in trials, which its settings and its noise depend on."""
+    return digest(branch.key.encode())
+
+
+def _of_trials(
+    run: TargetRun, setup: GameSetup, branch: Branch, attack: TrialAttack
+) -> TrialRecording | None:
+    """The transcript of an attack in trials, stored or to be written; None: the scenario wants none."""
+    stored = run.transcript(branch)
+    if isinstance(stored, TrialRecording) or not run.scenario.game.transcripts:
+        return stored if isinstance(stored, TrialRecording) else None
+    size = 8 * attack.trials * setup.fleet.parameters
+    return TrialRecording(run.folder / SEEN / attack.view / _name(branch), stores=size <= MOST_BYTES)
 
 
 def _seen(
@@ -199,10 +226,10 @@ def _seen(
             return attacker_seats.Outcome.of(stored.facts, branch.watched)
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise stored.damaged(stored.folder, error) from error
-    if branch.active or not run.scenario.game.transcripts:
+    view = branch.attack.view
+    if view is None or not run.scenario.game.transcripts:
         return attacker_seats.attack_from_seat(setup, branch, tensors, judgement.see, spent)
-    assert isinstance(branch.attack, Passive)
-    recording = Recording(run.folder / SEEN / seat_of(branch.attack) / str(branch.rounds))
+    recording = Recording(run.folder / SEEN / view / str(branch.rounds))
 
     def see(sight: Sight) -> None:
         judgement.see(sight)

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from flwr.clientapp.typing import Mod
@@ -15,6 +16,7 @@ from torch import nn
 from clients.chunk_training import ChunkTrainer, client_chunks
 from clients.poisoner import Poisoner, poisoned_fleet
 from fedprivacy.attacks.poisoned_records import Poison
+from fedprivacy.attacks.stored_trials import TrialRecording
 from fedprivacy.attacks.trials import Records, Rows
 from fedprivacy.data.groups import grouping
 from fedprivacy.data.record_columns import feature
@@ -49,6 +51,8 @@ class AttackedClient:
         resume: Resumes the run at the first observed round for a repetition, by its number, with Flower mods
             around the clients; None before anything is trained.
         rounds: The number of observed rounds.
+        observed: The key of the answers that are an attack's observations, not its own imitations.
+        transcript: Holds or takes what is observed; None: it is not stored.
     """
 
     setup: GameSetup
@@ -59,6 +63,8 @@ class AttackedClient:
     in_sum: bool = False
     resume: Callable[[int, tuple[Mod, ...]], Stage] | None = None
     rounds: int = 0
+    observed: str = ""
+    transcript: TrialRecording | None = None
 
     @property
     def weights(self) -> Models:
@@ -156,6 +162,14 @@ class AttackedClient:
 
     def answers(self, worlds: Sequence[Ids], key: str, *, first: int = 0, noisy: bool = True) -> Rows:
         """What the seat observes of the victim in each world, summed over the observed rounds."""
+        if self.transcript is None or not noisy or key != self.observed:
+            return self._seen(worlds, key, first, noisy)
+        secret = b"|".join(np.asarray(world, np.int64).tobytes() for world in worlds)
+        return self.transcript.observed(
+            key, first, secret, lambda: self._seen(worlds, key, first, noisy=True)
+        )
+
+    def _seen(self, worlds: Sequence[Ids], key: str, first: int, noisy: bool) -> Rows:
         # The agreed number of records, also of smaller worlds: rates and noise are by it.
         numbers = range(first, first + len(worlds))
         sizes = np.full(len(worlds), self.size)
@@ -216,6 +230,13 @@ class AttackedClient:
 
     def after_rounds(self, poison: Poison | None, trial: int) -> NDArray[np.float32]:
         """The model after the attacked rounds; honest and attacked ones of a trial have the same draws."""
+        if self.transcript is None:
+            return self._trained(poison, trial)
+        key = "honest" if poison is None else "poisoned"
+        make = partial(self._trained, poison, trial)
+        return self.transcript.observed(key, trial, repr(poison).encode(), make)
+
+    def _trained(self, poison: Poison | None, trial: int) -> NDArray[np.float32]:
         assert self.resume is not None
         fleet, mod = replace(self.setup.fleet, streams=self.setup.streams_of(trial)), None
         if poison is not None:

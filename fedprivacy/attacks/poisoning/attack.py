@@ -8,10 +8,11 @@ least half of the probes the label that the attackers want. Rates and accuracies
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from fedprivacy.attacks.intervals import CONFIDENCE, Figure, mean_high, mean_low
 from fedprivacy.attacks.poisoned_records import (
@@ -23,11 +24,13 @@ from fedprivacy.attacks.poisoned_records import (
     check_pixels,
 )
 from fedprivacy.attacks.poisoning.certificate import certificate
-from fedprivacy.attacks.trials import Ceiling, Outcome, Victim, Without
+from fedprivacy.attacks.poisoning.rules import POISONING_RULES, SHARE
+from fedprivacy.attacks.trials import Ceiling, Outcome, TrialAttack, Victim, Without
 from fedprivacy.errors import InputError
+from fedprivacy.io.rule_table import Entry
 from fedprivacy.records.seed_statistics import interval
 from fedprivacy.scenario.attack import AttackScenario
-from fedprivacy.scenario.attack.sections import Poisoning
+from fedprivacy.scenario.attack.derived_values import AttackValues
 
 RATE, ACCURACY = "target rate", "main accuracy"
 HALF = 0.5
@@ -40,27 +43,87 @@ NOTE = (
 )
 
 
-class ModelPoisoning:
-    """Makes the model take records for others, from the seat of k malicious clients."""
+Pixel = Annotated[tuple[int, int], Field(strict=False)]  # row, column
 
-    success: ClassVar[str] = "the model takes most probes for the target"
-    compares: ClassVar[bool] = True
-    comparison: ClassVar[str] = "with these clients honest it does"
+
+class Poisoning(TrialAttack):
+    """Malicious clients make the model take some records for others; the same run without them beside it."""
+
+    label: ClassVar[str] = "poisoning"
     note: ClassVar[str] = NOTE
+    draws_records: ClassVar[bool] = False
+    success: ClassVar[str] = "the model takes most probes for the target"
+    comparison: ClassVar[str] = "with these clients honest it does"
+    compares: ClassVar[bool] = True
+    bound_noun: ClassVar[str] = "certificate"
+    rules: ClassVar[tuple[Entry[AttackValues], ...]] = (*TrialAttack.rules, *POISONING_RULES)
 
-    def chance(self, attack: Poisoning, without: Without | None) -> float:
+    kind: Literal["poisoning"]
+    seat: Literal["participant"] = Field(
+        "participant", description="From where: a client uploads what it likes."
+    )
+    trials: int = Field(
+        20, ge=20, le=10**5, description="How often the rounds are run with and without them, such as 20."
+    )
+    rounds: int = Field(1, ge=1, le=10**4, description="How many rounds they attack, such as 1.")
+    goal: Literal["backdoor", "label-flip"] = Field(
+        "backdoor",
+        description="What the model should take for the target: pictures with a trigger, or the records of "
+        "one label.",
+    )
+    clients: int = Field(
+        1,
+        ge=1,
+        le=10**6,
+        description="The number of malicious clients, those of the lowest ids, such as 1.",
+    )
+    target: int = Field(
+        ge=0, description="The label that the model should give, counted from 0.", examples=[0]
+    )
+    source: int | None = Field(
+        None,
+        ge=0,
+        description="The label of the records that the model should get wrong; of a backdoor any without it.",
+        examples=[7],
+    )
+    pixels: tuple[Pixel, ...] | None = Field(
+        None,
+        strict=False,
+        min_length=1,
+        max_length=1000,
+        description="The pixels of a trigger as [row, column] from the top left, such as [[26, 26]].",
+    )
+    value: float | None = Field(
+        None,
+        ge=-1e6,
+        le=1e6,
+        description="The value of these pixels, after scaling, such as 1.0; without it the largest there is.",
+    )
+    share: float = Field(
+        SHARE, gt=0, le=1, description="The share of the malicious clients' pictures that have the trigger."
+    )
+    boost: float | None = Field(
+        None,
+        gt=0,
+        le=10**6,
+        description="By what a malicious client multiplies its update; else what replaces the global model.",
+        examples=[20.0],
+    )
+    passes: int = Field(
+        1, ge=1, le=1000, description="How often a malicious client goes through its training in a round."
+    )
+
+    def chance(self, without: Without | None) -> float:
         """The share of trials in which the honest model does it by itself."""
         return 0.0 if without is None else without.success.value
 
-    def ceiling(
-        self, attack: Poisoning, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None
-    ) -> Ceiling:
+    def ceiling(self, ledger: Mapping[str, Any], run: AttackScenario, without: Without | None) -> Ceiling:
         """The certificate, from the ends of what the honest runs gave.
 
         These ends assume nothing about the runs: Student's t would take twenty equal rates for certain.
-        See `TrialKind.ceiling`.
+        See `TrialAttack.ceiling`.
         """
-        most = certificate(ledger, clips=run.server.clips, clients=attack.clients, rounds=attack.rounds)
+        most = certificate(ledger, clips=run.server.clips, clients=self.clients, rounds=self.rounds)
         if most.curve is None or without is None:
             return Ceiling(None, most.assumptions)
         rate, accuracy = (without.figures.get(name) for name in (RATE, ACCURACY))
@@ -74,7 +137,7 @@ class ModelPoisoning:
             else {ACCURACY: most.least(mean_low(accuracy.value, without.trials, ERROR))},
         )
 
-    def check(self, attack: Poisoning, victim: Victim) -> None:
+    def check(self, victim: Victim) -> None:
         """Refuses labels that no record has, and pixels outside of the pictures.
 
         Raises:
@@ -82,18 +145,18 @@ class ModelPoisoning:
         """
         x, y = victim.held_out
         for key in ("target", "source"):
-            label = getattr(attack, key)
+            label = getattr(self, key)
             if label is not None and label not in y:
                 raise InputError(f"{key} = {label}: no held-out record has this label. Choose another one.")
-        if attack.pixels is not None:
-            check_pixels(attack.pixels, x.shape[1:])
+        if self.pixels is not None:
+            check_pixels(self.pixels, x.shape[1:])
 
-    def run(self, attack: Poisoning, victim: Victim) -> Outcome:
+    def run(self, victim: Victim) -> Outcome:
         """Runs all trials, each with and without the malicious clients."""
-        goal = goal_of(attack, victim.brightest)
-        poison = Poison(goal, attack.clients, attack.boost, attack.passes)
-        honest = [_measure(goal, attack, victim, None, trial) for trial in range(attack.trials)]
-        poisoned = [_measure(goal, attack, victim, poison, trial) for trial in range(attack.trials)]
+        goal = goal_of(self, victim.brightest)
+        poison = Poison(goal, self.clients, self.boost, self.passes)
+        honest = [_measure(goal, self, victim, None, trial) for trial in range(self.trials)]
+        poisoned = [_measure(goal, self, victim, poison, trial) for trial in range(self.trials)]
         return _outcome(poisoned, _outcome(honest))
 
 

@@ -7,19 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from fedprivacy.documents.attack import Attack, Bound, Measure, Observed
 from fedprivacy.report import words
+from fedprivacy.scenario.attack.registry import ATTACK_KINDS
 
 GUESSING = 0.5  # the AUC, and the share of right guesses, of an attack that knows nothing
 TOO_FEW = "too few non-members"
 RATES = ("0.1", "0.01", "0.001")  # the false positive rates at which attacks are reported
-KINDS = {
-    "passive": "passive",
-    "active-gradient-ascent": "gradient ascent",
-    "released": "released model",
-    "property": "property inference",
-    "attribute": "attribute inference",
-    "poisoning": "poisoning",
-    "reconstruction": "reconstruction",
-}
 TRAPS = "trap units"  # in place of gradient steps
 SEATS = {"server": "the server", "participant": "a participant", "outsider": "an outsider"}
 COVERED = {
@@ -124,9 +116,24 @@ def seat(name: str) -> str:
     return SEATS.get(name, name)
 
 
+def kind_label(name: str) -> str:
+    """The kind of a name, in words; the name of an unknown one."""
+    return ATTACK_KINDS[name].label if name in ATTACK_KINDS else name
+
+
+def is_silent(attack: Attack) -> bool:
+    """Whether an attack has the released model alone."""
+    return attack.attack in ATTACK_KINDS and ATTACK_KINDS[attack.attack].silent
+
+
+def is_active(attack: Attack) -> bool:
+    """Whether an attack changes messages."""
+    return attack.attack in ATTACK_KINDS and ATTACK_KINDS[attack.attack].active
+
+
 def kind(attack: Attack) -> str:
     """The kind of an attack, in words; that by trap units is one of its own."""
-    return TRAPS if attack.trap_units else KINDS.get(attack.attack, attack.attack)
+    return TRAPS if attack.trap_units else kind_label(attack.attack)
 
 
 def described(attack: Attack) -> str:

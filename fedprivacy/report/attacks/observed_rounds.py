@@ -33,7 +33,7 @@ def _groups(document: ReplayDocument) -> list[Points]:
     """Passive attacks on the same run from the same seat, by their last round; at least two observations."""
     groups: dict[tuple[object, ...], list[tuple[Attack, Observed, Measure]]] = {}
     for attack in (attack for points in document.cells.values() for attack in points):
-        if attack.attack == "passive" and attack.observed and attack.balanced_accuracy:
+        if not figures.is_active(attack) and attack.observed and attack.balanced_accuracy:
             key = (attack.seat, attack.isolating, attack.trust, attack.level)
             groups.setdefault(key, []).append((attack, attack.observed, attack.balanced_accuracy))
     several = [points for points in groups.values() if len({seen for _, seen, _ in points}) > 1]

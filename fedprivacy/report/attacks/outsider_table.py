@@ -10,8 +10,6 @@ from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, levels
 from fedprivacy.report.blocks import Entry, Section, Table, Value
 
-KIND = "released"
-
 
 def sections(document: ReplayDocument) -> list[Section]:
     """A column for each level of privacy; no section where the released model was not attacked."""
@@ -32,7 +30,7 @@ def table(document: ReplayDocument) -> tuple[Sequence[str], list[Sequence[Value]
         group = {
             attack.name: attack
             for attack in document.attacks
-            if attack.attack == KIND and attack.level == level
+            if figures.is_silent(attack) and attack.level == level
         }
         if group:
             by_level[level] = group

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fedprivacy.attacks.trials import TrialAttack
 from fedprivacy.documents.replay import ReplayDocument
 from fedprivacy.documents.trial import TrialResult
 from fedprivacy.report import words
 from fedprivacy.report.attacks import figures, levels
+from fedprivacy.scenario.attack.registry import ATTACK_KINDS
 
 
 def texts(document: ReplayDocument) -> list[str]:
@@ -39,7 +41,8 @@ def _lacking(document: ReplayDocument, trials: list[TrialResult], reasons: Itera
 
 
 def _noun(trials: list[TrialResult]) -> str:
-    return "certificate" if trials[0].attack == "poisoning" else "bound"
+    kind = ATTACK_KINDS.get(trials[0].attack)
+    return kind.bound_noun if kind is not None and issubclass(kind, TrialAttack) else "bound"
 
 
 def _against(document: ReplayDocument, trials: list[TrialResult]) -> str:

@@ -166,8 +166,7 @@ def _allowed(trial: TrialResult) -> str:
 
 
 def _described(trial: TrialResult) -> str:
-    kind = figures.KINDS.get(trial.attack, trial.attack)
-    return f"{kind}, by {figures.seat(trial.seat)}"
+    return f"{figures.kind_label(trial.attack)}, by {figures.seat(trial.seat)}"
 
 
 def _measure(measure: Measure, *, rate: bool = False) -> Value:

@@ -8,16 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedprivacy.scenario.attack.branches import Branch, branches_of
-from fedprivacy.scenario.attack.sections import (
-    Ascent,
-    Attack,
-    GameSettings,
-    Poisoning,
-    Released,
-    TrialAttack,
-)
+from fedprivacy.scenario.attack.sections import Attack, GameSettings
 from fedprivacy.scenario.data import FileData
-from fedprivacy.scenario.model import Code, Logistic
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.scenario import Scenario
 
@@ -48,20 +40,17 @@ class GameValues:
     @property
     def has_targets(self) -> bool:
         """Whether any attack judges targets."""
-        return not all(isinstance(attack, TrialAttack) for attack in self.attacks.values())
+        return any(attack.judges_targets for attack in self.attacks.values())
 
     @property
     def has_pools(self) -> bool:
         """Whether any attack draws records of the victim, or other ones, from one pool."""
-        return not all(isinstance(attack, Poisoning) for attack in self.attacks.values())
+        return any(attack.draws_records for attack in self.attacks.values())
 
     @property
     def has_public_pools(self) -> bool:
         """Whether any attack in trials draws records from the victim's and the public ones together."""
-        return any(
-            isinstance(each, TrialAttack) and not isinstance(each, Poisoning)
-            for each in self.attacks.values()
-        )
+        return any(attack.draws_records and not attack.judges_targets for attack in self.attacks.values())
 
     @property
     def classes(self) -> int | None:
@@ -106,15 +95,13 @@ class GameValues:
     @property
     def sums_alone(self) -> bool:
         """Whether the attacks on messages, at least one, all see the sum of a round and no update."""
-        on_messages = [attack for attack in self.attacks.values() if not isinstance(attack, Released)]
-        return bool(on_messages) and all(
-            attack.in_sum and not isinstance(attack, TrialAttack) for attack in on_messages
-        )
+        on_messages = [attack for attack in self.attacks.values() if not attack.silent]
+        return bool(on_messages) and all(attack.in_sum and attack.judges_targets for attack in on_messages)
 
     @property
     def any_sum(self) -> bool:
         """Whether a membership attack sees the sum of a round."""
-        return any(attack.in_sum and not isinstance(attack, TrialAttack) for attack in self.attacks.values())
+        return any(attack.in_sum and attack.judges_targets for attack in self.attacks.values())
 
     @property
     def test_records(self) -> int | None:
@@ -126,9 +113,7 @@ class GameValues:
     @property
     def addresses_one(self) -> bool:
         """Whether an attack needs the message of a single client, to see it or to change it."""
-        return not self.sums_alone or any(
-            isinstance(attack, Ascent) and not attack.everybody for attack in self.attacks.values()
-        )
+        return not self.sums_alone or any(attack.addresses_one for attack in self.attacks.values())
 
     @property
     def branches(self) -> list[Branch]:
@@ -176,23 +161,3 @@ class AttackValues:
 
     def __getitem__(self, key: str) -> Any:
         return getattr(self.attack, key, None)
-
-    @property
-    def last_hidden(self) -> int | None:
-        """The number of units of the last hidden layer; 0 without one, None of a model by code."""
-        model = self.around.run.model
-        if isinstance(model, Code):
-            return None
-        return 0 if isinstance(model, Logistic) or not model.hidden else model.hidden[-1]
-
-    @property
-    def planted(self) -> int:
-        """The number of trap units in a round."""
-        return int(self["trap_units"] or 0) * int(self["targets_per_round"] or 0)
-
-    @property
-    def is_victim_or_nobody(self) -> bool:
-        """Whether the attacker is no client, or the victim itself."""
-        attacker = self["attacker"]
-        known = attacker is not None
-        return known and (attacker >= self.around.run.population or attacker == self.around.game.victim)

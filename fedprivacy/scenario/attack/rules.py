@@ -10,18 +10,7 @@ from fedprivacy.io.rule_table import Check, Entry, First, Rule, beneath, broken_
 from fedprivacy.io.toml_text import literal
 from fedprivacy.mechanisms.combinations import APART
 from fedprivacy.scenario.attack.derived_values import AttackValues, GameValues
-from fedprivacy.scenario.attack.poisoning_rules import POISONING_RULES
-from fedprivacy.scenario.attack.property_rules import PROPERTY_RULES
-from fedprivacy.scenario.attack.reconstruction_rules import RECONSTRUCTION_RULES
-from fedprivacy.scenario.attack.seats import ATTACK_RULES
-from fedprivacy.scenario.attack.sections import (
-    Ascent,
-    Attack,
-    GameSettings,
-    Passive,
-    Released,
-    TrialAttack,
-)
+from fedprivacy.scenario.attack.sections import Attack, GameSettings
 from fedprivacy.scenario.on_nodes import ON_NODES
 from fedprivacy.scenario.rules.defences import too_patient
 from fedprivacy.scenario.scenario import Scenario
@@ -91,14 +80,14 @@ def _answers_last(v: GameValues) -> Iterator[Finding]:
             )
         for name in branch.names:
             attack = v.attacks[name]
-            if isinstance(attack, TrialAttack) and began < most < began + branch.rounds:
+            if attack.needs_every_round and began < most < began + branch.rounds:
                 yield Finding(
                     ("attacks", name, "rounds"),
                     f"clients answer {most} times, and {most - began} answers are left to this attack",
                     f"At most {most - began}, or set server.rounds higher.",
-                    str(attack.rounds),
+                    str(branch.rounds),
                 )
-            if isinstance(attack, Passive) and began < most <= began + attack.watched[0]:
+            if attack.watched and began < most <= began + attack.watched[0]:
                 yield Finding(
                     ("attacks", name),
                     f"clients answer {most} times, and all of these answers are given before the first "
@@ -121,17 +110,9 @@ def _global_models_last(v: GameValues) -> Iterator[Finding]:
         )
 
 
-RULES_OF_AN_ATTACK: tuple[Entry[AttackValues], ...] = (
-    *ATTACK_RULES,
-    *PROPERTY_RULES,
-    *RECONSTRUCTION_RULES,
-    *POISONING_RULES,
-)
-
-
 def _of_attacks(v: GameValues) -> Iterator[Finding]:
     for name, attack in v.attacks.items():
-        yield from beneath(("attacks", name), broken_rules(RULES_OF_AN_ATTACK, AttackValues(attack, v)))
+        yield from beneath(("attacks", name), broken_rules(attack.rules, AttackValues(attack, v)))
 
 
 def _begins_too_late(v: GameValues) -> bool:
@@ -284,10 +265,7 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
     ),
     Rule(
         "training.device",
-        lambda v: (
-            v["training.device"] != "cpu"
-            and any(not isinstance(attack, Released) for attack in v.attacks.values())
-        ),
+        lambda v: v["training.device"] != "cpu" and not all(attack.silent for attack in v.attacks.values()),
         "an attack runs on the CPU",
         'Set device = "cpu".',
     ),
@@ -334,7 +312,7 @@ _PUBLISHED_ATTACKS = Rule[GameValues](
     "game.published",
     lambda v: (
         v["game.published"] is not None
-        and not any(isinstance(each, Passive | Ascent) and not each.in_sum for each in v.attacks.values())
+        and not any(each.is_published and not each.in_sum for each in v.attacks.values())
     ),
     "no attack here is one of the published, which are passive or ascend, and see updates or models",
     'Add [attacks.NAME] with kind = "passive", say, or remove it.',

@@ -11,8 +11,9 @@ from fedprivacy.errors import Finding
 from fedprivacy.io.toml_text import dotted
 from fedprivacy.scenario.attack.arms import ARM, Arm, ArmRun, epsilons_of, game_in_arm, inspect_arms
 from fedprivacy.scenario.attack.derived_values import GameValues
+from fedprivacy.scenario.attack.registry import ATTACK, AnyAttack
 from fedprivacy.scenario.attack.rules import RULES_OF_VARIANTS, between
-from fedprivacy.scenario.attack.sections import ATTACK, GAME, Attack, GameSettings, TrialAttack
+from fedprivacy.scenario.attack.sections import GAME, Attack, GameSettings
 from fedprivacy.scenario.cells import Corner, cell
 from fedprivacy.scenario.changes import Tables
 from fedprivacy.scenario.extended_scenario import TRAINING_SECTIONS, ExtendedScenario
@@ -34,7 +35,7 @@ class AttackScenario(ExtendedScenario):
     section_kinds: ClassVar[Mapping[str, Kind]] = {**TRAINING_SECTIONS, **extra}
     named_sections: ClassVar[tuple[str, ...]] = ("attacks", "arms")
     game: GameSettings
-    attacks: dict[str, Attack]
+    attacks: dict[str, AnyAttack]
     arms: dict[str, Arm] = Field(default_factory=dict)
     arm: str = ""
     skipped: dict[str, str] = Field(default_factory=dict)
@@ -64,14 +65,9 @@ class AttackScenario(ExtendedScenario):
         return f"{super().training_summary}, which is attacked by {', '.join(self.attacks)}"
 
     @property
-    def trial_attacks(self) -> dict[str, TrialAttack]:
-        """The attacks that repeat an experiment, by name."""
-        return {name: attack for name, attack in self.attacks.items() if isinstance(attack, TrialAttack)}
-
-    @property
     def membership_attacks(self) -> dict[str, Attack]:
         """The attacks that judge targets, by name."""
-        return {name: attack for name, attack in self.attacks.items() if not isinstance(attack, TrialAttack)}
+        return {name: attack for name, attack in self.attacks.items() if attack.judges_targets}
 
     @property
     def variants(self) -> list[Self]:

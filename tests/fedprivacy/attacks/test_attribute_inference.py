@@ -11,10 +11,10 @@ from dp_accounting import dp_event as dp
 from scipy.stats import norm
 
 from fedprivacy.accounting.events import to_json
-from fedprivacy.attacks.attribute_inference import BEST, AttributeInference, Imputer, UnknownColumn, fitted
+from fedprivacy.attacks.attribute_inference import BEST, Attribute
+from fedprivacy.attacks.imputation import Imputer, UnknownColumn, fitted
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.trials import Without
-from fedprivacy.scenario.attack.sections import Attribute
 
 ATTACK = Attribute(kind="attribute", column="colour")
 RUN = SimpleNamespace()  # the bound reads the ledger alone
@@ -32,7 +32,7 @@ def ledger(adjacency: str, unit: str) -> dict:
 def test_the_bound_is_the_curve_at_the_accuracy_of_imputation(unit: str, adjacency: str, mu: float) -> None:
     """Noise 2 C: from the data without the client, or the record, the sum moves by C, under replace-one by 2 C."""
     without = Without(Figure(0.6, 0.55, 0.65), {}, 400)
-    ceiling = AttributeInference().ceiling(ATTACK, ledger(adjacency, unit), RUN, without)  # type: ignore[arg-type]
+    ceiling = ATTACK.ceiling(ledger(adjacency, unit), RUN, without)  # type: ignore[arg-type]
     assert ceiling.success == pytest.approx(norm.cdf(norm.ppf(0.65) + mu), abs=1e-9)
     assert BEST in ceiling.assumptions
 

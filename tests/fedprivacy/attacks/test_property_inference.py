@@ -10,8 +10,7 @@ from dp_accounting import dp_event as dp
 from scipy.stats import norm
 
 from fedprivacy.accounting.events import to_json
-from fedprivacy.attacks.property_inference import AUC, PropertyInference, discriminant
-from fedprivacy.scenario.attack.sections import Property
+from fedprivacy.attacks.property_inference import AUC, Property, discriminant
 
 ATTACK = Property(kind="property", value="3")
 
@@ -25,16 +24,16 @@ def ledger(adjacency: str, unit: str = "client", *, noise: float | None = 2.0) -
 @pytest.mark.parametrize(("adjacency", "mu"), [("replace-one", 1.0), ("add-remove", 1.0), ("zero-out", 1.0)])
 def test_the_bound_is_that_of_gaussian_noise_in_closed_form(adjacency: str, mu: float) -> None:
     """Noise 2 C: the update moves by 2 C under replace-one, and in two steps of C under the others."""
-    ceiling = PropertyInference().ceiling(ATTACK, ledger(adjacency))
+    ceiling = ATTACK.ceiling(ledger(adjacency))
     assert ceiling.success == pytest.approx(norm.cdf(mu / 2), abs=1e-9)
     assert ceiling.figures[AUC] == pytest.approx(norm.cdf(mu / math.sqrt(2)), abs=1e-9)
 
 
 def test_guarantees_for_records_bound_no_property_and_no_noise_gives_its_reason() -> None:
-    of_records = PropertyInference().ceiling(ATTACK, ledger("replace-one", "example"))
+    of_records = ATTACK.ceiling(ledger("replace-one", "example"))
     assert of_records.success is None
     assert "single records" in of_records.assumptions[0]
-    bare = PropertyInference().ceiling(ATTACK, ledger("replace-one", noise=None))
+    bare = ATTACK.ceiling(ledger("replace-one", noise=None))
     assert bare.success is None
     assert bare.assumptions == ("nobody adds noise",)
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from fedprivacy.attacks.gradient_ascent import GradientAscent
+from fedprivacy.attacks.passive import Passive
 from fedprivacy.scenario.attack.branches import branches_of
-from fedprivacy.scenario.attack.sections import Ascent, Passive
 
 
 def passive(**settings: object) -> Passive:
     return Passive.model_validate({"kind": "passive", **settings})
 
 
-def ascent(**settings: object) -> Ascent:
-    return Ascent.model_validate({"kind": "active-gradient-ascent", **settings})
+def ascent(**settings: object) -> GradientAscent:
+    return GradientAscent.model_validate({"kind": "active-gradient-ascent", **settings})
 
 
 def test_passive_attacks_of_one_seat_look_at_the_same_rounds() -> None:
@@ -37,7 +38,7 @@ def test_passive_attacks_of_one_seat_look_at_the_same_rounds() -> None:
 def test_other_questions_have_other_keys_and_the_same_ones_the_same() -> None:
     """The key chooses the noise: who asks something else must not get the same noise."""
 
-    def key(attack: Passive | Ascent) -> str:
+    def key(attack: Passive | GradientAscent) -> str:
         return branches_of({"one": attack}, 60)[0].key
 
     assert key(ascent()) == key(ascent())

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from fedprivacy.attacks import trials
-from fedprivacy.attacks.attribute_inference import AttributeInference
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.loading import loads
 from fedprivacy.verification.verify import checked_document
@@ -120,9 +119,9 @@ def test_answers_are_guessed_alike_in_blocks(text: str, name: str, monkeypatch) 
     model = np.zeros(setup.fleet.parameters, np.float32)
     attacked = AttackedClient(setup, "server", (model,), 1, name)
     attack = scenario.attacks[name]
-    whole = AttributeInference().run(attack, attacked)
+    whole = attack.run(attacked)
     monkeypatch.setattr(trials, "NUMBERS", 35 * len(model))
-    assert AttributeInference().run(attack, attacked) == whole
+    assert attack.run(attacked) == whole
     assert whole.without is not None
     assert whole.successes > whole.without.successes
 

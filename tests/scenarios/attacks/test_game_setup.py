@@ -33,7 +33,7 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch, branches_of
 from fedprivacy.scenario.loading import loads
 from scenarios.attacks import game_setup as arena_module
-from scenarios.attacks.attacker_seats import Outcome, ascent_of, attack_from_seat
+from scenarios.attacks.attacker_seats import Outcome, attack_from_seat, raise_of
 from scenarios.attacks.game_setup import GameSetup
 from scenarios.attacks.participation_budget import NOTHING, AttackRounds
 from scenarios.engines.embedded import EmbeddedGrid
@@ -482,10 +482,13 @@ def test_an_ascent_can_be_sent_to_everybody() -> None:
 
 
 def test_the_raw_step_is_a_mode_of_the_scenario() -> None:
-    attacks = scenario("attacks.ascent.raw=true", "attacks.ascent.step=0.7").attacks
-    assert (ascent_of(attacks["ascent"]).level, ascent_of(attacks["ascent"]).step) == (None, 0.7)
-    assert ascent_of(attacks["isolating-ascent"]).level == 3.0
-    assert ascent_of(attacks["passive"]) is None
+    setup = GameSetup(scenario("attacks.ascent.raw=true", "attacks.ascent.step=0.7"))
+    raw, level, none = (
+        raise_of(setup, setup.scenario.attacks[name]) for name in ("ascent", "isolating-ascent", "passive")
+    )
+    assert (raw.level, raw.step) == (None, 0.7)
+    assert level.level == 3.0
+    assert none is None
 
 
 def test_the_warm_up_sends_clients_together_and_trains_the_same_model(

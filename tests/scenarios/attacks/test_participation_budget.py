@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from fedprivacy.attacks.gradient_ascent import GradientAscent
+from fedprivacy.attacks.passive import Passive
 from fedprivacy.errors import InputError
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import population
 from fedprivacy.scenario.attack.branches import Branch, branches_of
-from fedprivacy.scenario.attack.sections import Ascent, Passive
 from fedprivacy.training.model_spec import model_spec
 from scenarios.attacks.participation_budget import FILE, AttackRounds, open_account, spend
 
@@ -33,7 +34,7 @@ def folder(tmp_path) -> Path:
 
 
 def branches(**rounds: int) -> list[Branch]:
-    attacks: dict[str, Passive | Ascent] = {}
+    attacks: dict[str, Passive | GradientAscent] = {}
     for name, count in rounds.items():
         kind = {"kind": "passive", "rounds": count, "isolating": name.startswith("alone")}
         kind |= {"seat": "participant", "attacker": len(attacks)} if name.startswith("inside") else {}

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedprivacy.attacks.released.attack import Released
 from fedprivacy.attacks.released.references import Recipe, train_references
 from fedprivacy.population.clients import population
-from fedprivacy.scenario.attack.sections import Released
 from scenarios.attacks import reference_models as module
 from scenarios.attacks.game_setup import GameSetup
 from scenarios.attacks.reference_models import ReferenceModels, reference_models, training_of

@@ -12,11 +12,11 @@ import pytest
 
 from fedprivacy.attacks.bounds import bound_of_ledger
 from fedprivacy.attacks.metrics import measure
+from fedprivacy.attacks.released.attack import Method, Released
 from fedprivacy.attacks.released.battery import ATTACKS
 from fedprivacy.errors import ScenarioError
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import branches_of
-from fedprivacy.scenario.attack.sections import Method, Released
 from fedprivacy.scenario.loading import loads
 from fedprivacy.verification.verify import checked_document
 from scenarios.attacks.game_setup import GameSetup

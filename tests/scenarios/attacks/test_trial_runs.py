@@ -12,7 +12,6 @@ import torch
 from scipy.stats import binom, chi2
 
 from fedprivacy.attacks import trials
-from fedprivacy.attacks.property_inference import PropertyInference
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import loads
@@ -114,9 +113,9 @@ def test_worlds_observed_in_blocks_have_the_same_bits(
 def test_a_property_is_guessed_alike_in_blocks_of_one(monkeypatch) -> None:
     text = TEXT.replace("noise_multiplier = 5.0", "noise_multiplier = 0.5")
     attacked, attack = victim(text, "server"), scenario(text).attacks["threes"]
-    whole = PropertyInference().run(attack, attacked)
+    whole = attack.run(attacked)
     monkeypatch.setattr(trials, "NUMBERS", 1)
-    assert PropertyInference().run(attack, attacked) == whole
+    assert attack.run(attacked) == whole
     assert 30 < whole.successes < 60
 
 

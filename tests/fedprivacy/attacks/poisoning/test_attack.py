@@ -10,14 +10,13 @@ from scipy import stats
 
 from fedprivacy.attacks.intervals import Figure
 from fedprivacy.attacks.poisoned_records import Backdoor, LabelFlip
-from fedprivacy.attacks.poisoning.attack import ACCURACY, NOTE, RATE, ModelPoisoning, goal_of
+from fedprivacy.attacks.poisoning.attack import ACCURACY, NOTE, RATE, Poisoning, goal_of
 from fedprivacy.attacks.trials import Without, success_rate
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.sampling.cohorts import AllSampling
-from fedprivacy.scenario.attack.sections import Poisoning
 
 ATTACK = Poisoning(kind="poisoning", goal="label-flip", source=1, target=0, trials=400)
 DOOR = Poisoning(kind="poisoning", target=0, pixels=((1, 1),))
@@ -56,7 +55,7 @@ def without(outcome) -> Without:
 
 def test_rates_are_those_of_the_model_with_and_without_malicious_clients() -> None:
     victim = OneNumber()
-    outcome = ModelPoisoning().run(ATTACK, victim)
+    outcome = ATTACK.run(victim)
     expected = [stats.norm.sf(1 - push, scale=2.0) for push in (1.0, -1.0)]
     for result, rate in zip((outcome, outcome.without), expected, strict=True):
         assert result.successes / 400 == pytest.approx(rate, abs=4 * 0.5 / 20)
@@ -69,30 +68,30 @@ def test_rates_are_those_of_the_model_with_and_without_malicious_clients() -> No
 
 
 def test_the_worst_client_stays_within_the_certificate_and_comes_near_it() -> None:
-    outcome = ModelPoisoning().run(ATTACK, OneNumber())
+    outcome = ATTACK.run(OneNumber())
     honest = without(outcome)
-    ceiling = ModelPoisoning().ceiling(ATTACK, LEDGER, CLIPS, honest)
+    ceiling = ATTACK.ceiling(LEDGER, CLIPS, honest)
     assert ceiling.success == pytest.approx(stats.norm.cdf(stats.norm.ppf(honest.success.high) + 1.0))
     assert success_rate([(outcome.successes, 400)]).low <= ceiling.success
     assert outcome.successes / 400 > 0.75 * ceiling.success
     assert outcome.figures[RATE].low <= ceiling.figures[RATE]
     assert outcome.figures[ACCURACY].high >= ceiling.floors[ACCURACY]
     assert "mu = 1" in ceiling.basis
-    assert ModelPoisoning().chance(ATTACK, honest) == honest.success.value
+    assert ATTACK.chance(honest) == honest.success.value
 
 
 def test_a_client_that_is_not_clipped_refutes_a_certificate_that_would_be_stated_for_it() -> None:
-    outcome = ModelPoisoning().run(ATTACK, OneNumber(push=6.0))
-    ceiling = ModelPoisoning().ceiling(ATTACK, LEDGER, CLIPS, without(outcome))
+    outcome = ATTACK.run(OneNumber(push=6.0))
+    ceiling = ATTACK.ceiling(LEDGER, CLIPS, without(outcome))
     assert success_rate([(outcome.successes, 400)]).low > ceiling.success
 
 
 def test_where_nodes_clip_there_is_no_certificate_but_a_reason() -> None:
     honest = Without(Figure(0.1, 0.0, 0.2), {}, 20)
-    ceiling = ModelPoisoning().ceiling(ATTACK, LEDGER, NO_CLIPS, honest)
+    ceiling = ATTACK.ceiling(LEDGER, NO_CLIPS, honest)
     assert (ceiling.success, ceiling.figures, ceiling.floors) == (None, {}, {})
     assert "nodes clip" in ceiling.assumptions[0]
-    assert ModelPoisoning().ceiling(ATTACK, LEDGER, CLIPS, None).success is None
+    assert ATTACK.ceiling(LEDGER, CLIPS, None).success is None
 
 
 def test_the_goal_is_that_of_the_settings() -> None:
@@ -114,8 +113,8 @@ def test_the_goal_is_that_of_the_settings() -> None:
 )
 def test_what_records_do_not_have_is_refused(changes, message: str) -> None:
     with pytest.raises(InputError, match=f"^{message}"):
-        ModelPoisoning().check(DOOR.model_copy(update=changes), OneNumber())
-    ModelPoisoning().check(DOOR, OneNumber())
+        DOOR.model_copy(update=changes).check(OneNumber())
+    DOOR.check(OneNumber())
 
 
 def test_equal_rates_of_few_honest_runs_are_not_certain() -> None:
@@ -123,7 +122,7 @@ def test_equal_rates_of_few_honest_runs_are_not_certain() -> None:
     zero = Without(
         success_rate([(0, 20)]), {RATE: Figure(0.0, 0.0, 0.0), ACCURACY: Figure(1.0, 1.0, 1.0)}, 20
     )
-    ceiling = ModelPoisoning().ceiling(ATTACK, LEDGER, CLIPS, zero)
+    ceiling = ATTACK.ceiling(LEDGER, CLIPS, zero)
     start = 1 - 0.025 ** (1 / 20)
     assert ceiling.figures[RATE] == pytest.approx(stats.norm.cdf(stats.norm.ppf(start) + 1.0))
     assert ceiling.floors[ACCURACY] == pytest.approx(stats.norm.cdf(stats.norm.ppf(1 - start) - 1.0))

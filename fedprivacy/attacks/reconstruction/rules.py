@@ -11,7 +11,7 @@ from fedprivacy.scenario.data import FileData
 
 
 def _by(method: str, broken: Callable[[AttackValues], bool]) -> Callable[[AttackValues], bool]:
-    return lambda v: v["kind"] == "reconstruction" and v["method"] == method and broken(v)
+    return lambda v: v["method"] == method and broken(v)
 
 
 def _features(v: AttackValues) -> tuple[int, ...]:
@@ -39,24 +39,12 @@ def _is_simulated_wrongly(v: AttackValues) -> bool:
     return not plain or v.around["training.batch_size"] != "all" or v.around["privacy.unit"] != "client"
 
 
-RECONSTRUCTION_RULES: tuple[Entry[AttackValues], ...] = (
-    Rule(
-        "sees",
-        lambda v: v["kind"] == "reconstruction" and v["sees"] == "sum" and v["seat"] == "participant",
-        "a participant sees global models, and no sum",
-        'Remove it, or set seat = "server".',
-    ),
+METHOD_RULES: tuple[Entry[AttackValues], ...] = (
     Rule(
         "sees",
         lambda v: v["sees"] == "sum" and v["method"] in ("inverting", "informed"),
         'this method knows all but the victim\'s update, which is what sees = "updates" observes',
         'Remove it, or set method = "imprint" or "analytic".',
-    ),
-    Rule(
-        "kind",
-        lambda v: v["kind"] == "reconstruction" and v.around["privacy.trust"] == "distributed",
-        "follows sums without shares of noise alone",
-        'Set privacy.trust = "central" or "local".',
     ),
     Rule(
         "method",

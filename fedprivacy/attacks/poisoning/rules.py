@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from fedprivacy.errors import Finding
 from fedprivacy.io.rule_table import Check, Entry, First, Rule
 from fedprivacy.scenario.attack.derived_values import AttackValues
-from fedprivacy.scenario.attack.sections import Poisoning
 
-
-def _rule(
-    key: str,
-    broken: Callable[[AttackValues], bool],
-    problem: str | Callable[[AttackValues], str],
-    remedy: str | Callable[[AttackValues], str] = "",
-    *,
-    shown: bool = True,
-) -> Rule[AttackValues]:
-    def poisoning_and_broken(v: AttackValues) -> bool:
-        return isinstance(v.attack, Poisoning) and broken(v)
-
-    return Rule(key, poisoning_and_broken, problem, remedy, shown)
+SHARE = 0.5  # of the pictures that have the trigger, where a scenario does not give it
 
 
 def _no_label(key: str) -> Rule[AttackValues]:
-    return _rule(
+    return Rule(
         key,
         lambda v: v[key] is not None and v.around.classes is not None and v[key] >= v.around.classes,
         "no record has this label",
@@ -34,7 +21,7 @@ def _no_label(key: str) -> Rule[AttackValues]:
 
 
 def _only_of_a_backdoor(key: str) -> Rule[AttackValues]:
-    return _rule(
+    return Rule(
         key,
         lambda v: v["goal"] == "label-flip" and v[key] is not None,
         'has no effect with goal = "label-flip"',
@@ -45,14 +32,14 @@ def _only_of_a_backdoor(key: str) -> Rule[AttackValues]:
 
 def _outside_the_picture(v: AttackValues) -> Iterator[Finding]:
     shape = v.around.features
-    if not isinstance(v.attack, Poisoning) or v.attack.pixels is None or shape is None:
+    if v["pixels"] is None or shape is None:
         return
     if len(shape) < 2:
         what = f"records are no pictures, they have {shape[0]} values in a row"
         yield Finding(("pixels",), what, 'Set goal = "label-flip", or take data with pictures.')
         return
     height, width = shape[:2]
-    for row, column in v.attack.pixels:
+    for row, column in v["pixels"]:
         if not (0 <= row < height and 0 <= column < width):
             what = f"[{row}, {column}] lies outside of the pictures of {height} x {width} pixels"
             yield Finding(
@@ -62,7 +49,7 @@ def _outside_the_picture(v: AttackValues) -> Iterator[Finding]:
 
 
 POISONING_RULES: tuple[Entry[AttackValues], ...] = (
-    _rule(
+    Rule(
         "clients",
         lambda v: v["clients"] >= v.around.run.population,
         lambda v: f"there are {v.around.run.population} clients, and one at least must be honest",
@@ -71,13 +58,13 @@ POISONING_RULES: tuple[Entry[AttackValues], ...] = (
     _no_label("target"),
     _no_label("source"),
     First(
-        _rule(
+        Rule(
             "source",
             lambda v: v["goal"] == "label-flip" and v["source"] is None,
             'missing, and goal = "label-flip" is about the records of one label',
             "Add source = 7, the label that the model should not recognise.",
         ),
-        _rule(
+        Rule(
             "source",
             lambda v: v["source"] == v["target"],
             "the model should take these records for what they are",
@@ -85,7 +72,7 @@ POISONING_RULES: tuple[Entry[AttackValues], ...] = (
         ),
     ),
     First(
-        _rule(
+        Rule(
             "pixels",
             lambda v: v["goal"] == "backdoor" and v["pixels"] is None,
             "missing, and a backdoor has a trigger",
@@ -95,9 +82,9 @@ POISONING_RULES: tuple[Entry[AttackValues], ...] = (
         Check(_outside_the_picture),
     ),
     _only_of_a_backdoor("value"),
-    _rule(
+    Rule(
         "share",
-        lambda v: v["goal"] == "label-flip" and v["share"] != Poisoning.model_fields["share"].default,
+        lambda v: v["goal"] == "label-flip" and v["share"] != SHARE,
         'has no effect with goal = "label-flip", which poisons all records of the source',
         'Remove it, or set goal = "backdoor".',
     ),
