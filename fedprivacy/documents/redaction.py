@@ -4,7 +4,8 @@ Every page, `--json`, export, list, comparison, tracker and notebook shows the c
 
 1. fields that a document marks operator-only, and those that are so in every document, are removed;
 2. so are accuracy and loss where held-out records belong to clients;
-3. so are true values and errors (`simulation_only`) of records that are neither made up nor declared public;
+3. so are true values and errors (`simulation_only`), and figures of personal models, of records that are
+   neither made up nor declared public;
 4. so are seeds, keys, commands, times and memory, by their names, wherever they occur;
 5. of file paths of the machine the last name is left, and texts that quote a removed value lose it.
 """
@@ -47,6 +48,9 @@ MEASURED_ON_CLIENTS = (
 )
 # The names of made-up data, whose true values everybody may see. Any other data are taken to be of people.
 SIMULATED = ("bits", "categories", "numbers", "logistic-model")
+# Training data that everybody has, whose figures of personal models are no secrets of clients.
+OPEN_DATA = ("digits", "synthetic", "purchase-like")
+PERSONAL = ("final.personal",)
 # The seed of a simulation determines its noise, which can then be subtracted.
 # A digest lets an attacker confirm a guess of the seed, or of the data.
 SEEDS = (
@@ -117,16 +121,28 @@ def withholds_truth(document: Mapping[str, Any]) -> bool:
     )
 
 
+def withholds_personal(document: Mapping[str, Any]) -> bool:
+    """Whether a public copy lacks the figures of personal models, which are trained without noise."""
+    final, scenario = document.get("final"), document.get("scenario")
+    if not isinstance(final, Mapping) or final.get("personal") is None:
+        return False
+    data = scenario.get("data") if isinstance(scenario, Mapping) else None
+    return not isinstance(data, Mapping) or (
+        data.get("name") not in OPEN_DATA and data.get("public") is not True
+    )
+
+
 def withholds_results(document: Mapping[str, Any]) -> bool:
     """Whether a public copy lacks results that the whole document has."""
-    return measured_on_clients(document) or withholds_truth(document)
+    return measured_on_clients(document) or withholds_truth(document) or withholds_personal(document)
 
 
 def operator_only(document: Mapping[str, Any]) -> tuple[str, ...]:
     """The paths of all fields that `public` removes, except those that it knows by their names."""
     measured = MEASURED_ON_CLIENTS if measured_on_clients(document) else ()
     truth = _paths(document, "simulation_only") if withholds_truth(document) else ()
-    return tuple(dict.fromkeys([*marked(document), *measured, *truth]))
+    personal = PERSONAL if withholds_personal(document) else ()
+    return tuple(dict.fromkeys([*marked(document), *measured, *truth, *personal]))
 
 
 def public(document: Mapping[str, Any], *, blank: bool = False) -> dict[str, Any]:

@@ -103,8 +103,9 @@ def job_progress(first: str = "calibrating the noise") -> Iterator[Callable[[str
 def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the result of a run in at most six lines; `verbose`: with every assumption."""
     from fedprivacy.documents.kinds import read_whole
+    from fedprivacy.documents.redaction import withholds_personal
     from fedprivacy.documents.run import Final, RunDocument
-    from fedprivacy.report import majority
+    from fedprivacy.report import majority, personal
     from fedprivacy.report.groups import worst_group
 
     console, run = Terminal(soft_wrap=True), read_whole(RunDocument, document)
@@ -114,18 +115,21 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
     plural = "" if rounds == 1 else "s"
     verdict = majority.of_run(run)
     text = f"{quality} after {rounds} round{plural}{f', {verdict}' if verdict else ''}"
-    worst = worst_group(run)
+    worst, own = worst_group(run), personal.sentence(run)
+    if own and withholds_personal(document):
+        own = f"operator-only: {as_clause(own)}"
     if not verbose:
         notes = [f"operator-only: {missing}"] if (missing := _missing(run)) else []
         notes += [worst] if worst else []
+        notes += [own] if own else []
         notes += lines_of_run(run)[:1]  # the sentence; the variants are on the page
         result = "; ".join([text, *map(as_clause, notes)])
         of_groups = [each for group in run.privacy.groups or () for each in group.guarantees]
         show_brief(document, result, run.privacy.guarantees, _by_group(run.privacy), of_groups)
         return
     console.print(Text.assemble((run.name, "bold"), f": {text} ({run.cost})"))
-    if worst:
-        console.print(worst)
+    for line in filter(None, (worst, own)):
+        console.print(line)
     listed = [*run.privacy.guarantees, *(g for group in run.privacy.groups or () for g in group.guarantees)]
     for guarantee in listed:
         console.print(f"- {guarantee.words}")

@@ -74,6 +74,11 @@ def cells_of(scenario: Scenario, model: ModelSpec) -> list[Cell]:
             "privacy.groups: the cells of a comparison have one epsilon for all clients. Run the scenario by "
             "itself, or remove the groups: --set privacy.epsilon=... compares their budgets."
         )
+    if scenario.training.personal is not None:
+        raise InputError(
+            "training.personal: a comparison measures the model that all clients share. Run the scenario by "
+            "itself, or remove it."
+        )
     cells = []
     for corner, epsilon, variation in places(scenario):
         scenarios = {seed: _scenario(scenario, corner, epsilon, variation, seed) for seed in settings.seeds}
