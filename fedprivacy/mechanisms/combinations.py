@@ -494,6 +494,7 @@ PERSONAL_PARTS_HAVE_ONE_BUDGET = _of_personal(
 )
 
 TRUSTS, UNITS = ("none", "central", "local", "distributed"), ("client", "example")
+PERSONAL = (None, "partial", "fine-tune", "ditto")
 ADJACENCIES, DRAWS = ("replace-one", "add-remove", "zero-out"), (None, "client", "sum")
 # Rules exclude what no proof covers by the values that are known: of any other nothing is proved.
 TERMS_ARE_KNOWN = tuple(
@@ -508,6 +509,7 @@ TERMS_ARE_KNOWN = tuple(
         ("unit", UNITS),
         ("adjacency", ADJACENCIES),
         ("noise_draw", DRAWS),
+        ("personal", PERSONAL),
     )
 )
 # What reads an absent term as not set, where a scenario may only not know it.

@@ -10,6 +10,12 @@ from pydantic_core import PydanticCustomError
 from fedprivacy.scenario.base import Section
 
 Personal = Literal["partial", "fine-tune", "ditto"]
+# Key -> the only kind of personal models that has it.
+MODE_OF: dict[str, Personal] = {
+    "shared": "partial",
+    "personal_epochs": "fine-tune",
+    "personal_proximal": "ditto",
+}
 
 
 def _batch_size(value: Any) -> int | Literal["all"]:

@@ -283,3 +283,13 @@ def test_attacks_are_refused() -> None:
     with pytest.raises(ScenarioError, match="judge, the model that all clients share"):
         load(find("active-gradient-ascent"), ["training.personal='ditto'"])
     assert issubclass(AttackScenario, Scenario)
+
+
+@pytest.mark.parametrize("mode", ["fine-tune", "ditto"])
+def test_another_kind_takes_along_the_keys_of_the_old_one(mode: str) -> None:
+    from scenarios.authoring.catalogue import find
+
+    training = load(find("personal-models"), [f"training.personal={mode}"]).training
+    assert (training.personal, training.shared) == (mode, None)
+    assert (training.personal_epochs is None) == (mode == "ditto")
+    assert load(find("personal-models"), ["seed=1"]).training.personal == "partial"

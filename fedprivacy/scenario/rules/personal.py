@@ -13,13 +13,7 @@ from fedprivacy.mechanisms.combinations import (
 )
 from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.rules.plan import of_plan
-
-# Key -> the only kind of personal model that has it.
-_OF_MODE = {
-    "training.shared": "partial",
-    "training.personal_epochs": "fine-tune",
-    "training.personal_proximal": "ditto",
-}
+from fedprivacy.scenario.training import MODE_OF
 
 
 def _has_no_effect(key: str, mode: str) -> Rule[Values]:
@@ -38,7 +32,7 @@ PERSONAL_RULES: tuple[Entry[Values], ...] = (
         "needs the parameters that are sent; all others stay at each client",
         'Add shared = ["1.*"], patterns of parameter names.',
     ),
-    *(_has_no_effect(key, mode) for key, mode in _OF_MODE.items()),
+    *(_has_no_effect(f"training.{key}", mode) for key, mode in MODE_OF.items()),
     Rule(
         "training.personal",
         lambda v: v["training.personal"] is not None and v.task != CLASSIFICATION,
