@@ -218,19 +218,19 @@ def _load(state: RecordDict, fleet: Fleet) -> Budgets | None:
 
 def personal_states(states: Iterable[RecordDict], fleet: Fleet) -> PersonalStates:
     """What the clients of all nodes keep for their personal models: only a simulation can look there."""
-    kept = 0 if fleet.personal is None else fleet.personal.kept
-    together = PersonalStates.empty(kept)
+    size = 0 if fleet.personal is None else fleet.personal.size
+    together = PersonalStates.empty(size)
     for state in states:
-        here = PersonalStates.load(state, kept)
+        here = PersonalStates.load(state, size)
         together.update(here.clients, here.rows)
     return together
 
 
 def _states(state: RecordDict, fleet: Fleet) -> PersonalStates | None:
     """What the node's clients keep for their personal models; None where they keep nothing."""
-    if fleet.personal is None or not fleet.personal.kept:
+    if fleet.personal is None or not fleet.personal.size:
         return None
-    return PersonalStates.load(state, fleet.personal.kept)
+    return PersonalStates.load(state, fleet.personal.size)
 
 
 def _store(state: RecordDict, budgets: Budgets | None) -> None:

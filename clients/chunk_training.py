@@ -40,7 +40,7 @@ class Part:
         zeroed: The number that answer with zero, or have gradients that count as zero.
         failures: The reasons of failures, by client id.
         retried: The number of processes that died on it before.
-        kept: What those of its clients that have trained keep for their personal models.
+        personal: What those of its clients that have trained keep for their personal models.
     """
 
     private: NDArray[Any]
@@ -48,7 +48,7 @@ class Part:
     zeroed: int
     failures: dict[int, Failure]
     retried: int = 0
-    kept: PersonalStates | None = None
+    personal: PersonalStates | None = None
 
     @property
     def faults(self) -> Faults:
@@ -92,7 +92,7 @@ def joined(parts: Sequence[Part], observe: str) -> Part:
         sum(part.zeroed for part in parts),
         {client: failure for part in parts for client, failure in part.failures.items()},
         sum(part.retried for part in parts),
-        _joined_states([part.kept for part in parts]),
+        _joined_states([part.personal for part in parts]),
     )
 
 
@@ -114,13 +114,13 @@ class Trained:
         updates: Of each; of a client that failed, an update without any of its data.
         zeroed: The number of each client's records with gradients that were not finite, shape (clients,).
         failures: The reasons of failures, by client id.
-        kept: What those that have trained keep for their personal models.
+        personal: What those that have trained keep for their personal models.
     """
 
     updates: Updates
     zeroed: NDArray[np.int64]
     failures: dict[int, Failure]
-    kept: PersonalStates | None = None
+    personal: PersonalStates | None = None
 
     def at(self, clients: Ids, place: int) -> Trained:
         """The one at a place among these clients."""
@@ -206,7 +206,7 @@ class ChunkTrainer:
                 updates, here, plan, streams, round=round, observe=request.observe, threads=self.threads
             )
         zeroed = int((broken | (trained.zeroed[answering] > 0)).sum())
-        return Part(private, clients[answering], zeroed, trained.failures, kept=trained.kept)
+        return Part(private, clients[answering], zeroed, trained.failures, personal=trained.personal)
 
     def trained(self, clients: Ids) -> Trained:
         """Trains the clients at once; on failure each half of them, until the failing client is isolated.
@@ -214,8 +214,8 @@ class ChunkTrainer:
         Each time in a call of the same shape, so that a failure changes no bit of the others.
         """
         try:
-            updates, zeroed, kept = self._updates(clients)
-            return Trained(updates, zeroed, {}, kept)
+            updates, zeroed, personal = self._updates(clients)
+            return Trained(updates, zeroed, {}, personal)
         # Any exception: model code is the user's, and an uncaught one would take the whole chunk's answers
         # with it, so that one client's data decided about the others' messages.
         except Exception as error:
@@ -229,7 +229,7 @@ class ChunkTrainer:
             Joined([half.updates for half in halves], [len(half.zeroed) for half in halves]),
             np.concatenate([half.zeroed for half in halves]),
             {client: reason for half in halves for client, reason in half.failures.items()},
-            _joined_states([half.kept for half in halves]),
+            _joined_states([half.personal for half in halves]),
         )
 
     def _failed(self, client: int, failure: Failure) -> Trained:
@@ -243,13 +243,13 @@ class ChunkTrainer:
             zero, shape (clients,); and what clients keep for their personal models.
         """
         fleet = self.fleet
-        updates, zeroed, kept = self._local_updates(clients)
+        updates, zeroed, personal = self._local_updates(clients)
         if fleet.canaries is None or not (planted := clients >= fleet.canaries.first).any():
-            return updates, zeroed, kept
+            return updates, zeroed, personal
         # Canaries train too, so that calls are those of real data; then the planted update replaces theirs.
         given = Stack(fleet.canaries.updates(fleet.canaries.of(clients)))
         trained = updates.only(np.flatnonzero(~planted))
-        return Joined([trained, given], [int((~planted).sum()), int(planted.sum())]), zeroed, kept
+        return Joined([trained, given], [int((~planted).sum()), int(planted.sum())]), zeroed, personal
 
     def _local_updates(self, clients: Ids) -> tuple[Updates, NDArray[np.int64], PersonalStates | None]:
         fleet, plan = self.fleet, self.fleet.plan
@@ -259,12 +259,12 @@ class ChunkTrainer:
         shape = _shape(fleet, int(fleet.classes(clients).max()), self.request.observe)
         secret = plan.unit == "example"
         places = fleet.places(clients, shape)
-        task, kept = replace(task, shape=shape), None
+        task, personal = replace(task, shape=shape), None
 
         def call(task: Task) -> tuple[Updates, NDArray[np.int64]]:
             return train_in_call(task, fleet.train, places, secret=secret)
 
-        if fleet.personal is None or not fleet.personal.kept:
+        if fleet.personal is None or not fleet.personal.size:
             updates, zeroed = call(task)
         else:
             assert self.states is not None
@@ -272,14 +272,14 @@ class ChunkTrainer:
             updates, zeroed, after = fleet.personal.train(
                 task, before, call, lambda task: beside(fleet, task, places)
             )
-            kept = PersonalStates(clients, after)
+            personal = PersonalStates(clients, after)
         # A weight by records scales an update that has its noise already: post-processing, since the number
         # of records is public with unit "example". Without noise the weights are the same, so that a run
         # without noise differs by the noise alone.
         weighted = plan.trust == "local" or (plan.trust == "none" and fleet.by_records)
         if secret and weighted:
             updates = Stack(updates.stack() * fleet.weights(clients))
-        return updates, zeroed, kept
+        return updates, zeroed, personal
 
     def personal_models(self, clients: Ids) -> NDArray[np.float32]:
         """The personal models of the clients of a call, with the request's model as the final one."""
@@ -290,8 +290,8 @@ class ChunkTrainer:
         shape = _shape(fleet, int(fleet.classes(clients).max()), self.request.observe)
         places = fleet.places(clients, shape)
         task = replace(self._task(clients, fleet.inputs(records), fleet.y, records), shape=shape)
-        kept = self.states.of(clients, fleet.personal.initial(self.request.weights))
-        return fleet.personal.models(task, kept, lambda task: beside(fleet, task, places))
+        personal = self.states.of(clients, fleet.personal.initial(self.request.weights))
+        return fleet.personal.models(task, personal, lambda task: beside(fleet, task, places))
 
     def _blank_update(self, client: int) -> Updates:
         """The update of a client whose training failed.

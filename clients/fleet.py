@@ -135,7 +135,7 @@ class Fleet:
         sizes = people.partition.sizes if sizes is None else sizes
         check_sizes(plan, sizes)
         if personal is not None:
-            check_memory(plan.population, personal.kept)
+            check_memory(plan.population, personal.size)
         return cls(
             plan=plan,
             people=people,

@@ -23,23 +23,23 @@ class PersonalStates:
 
     Args:
         clients: Their ids, sorted, shape (clients,).
-        rows: What each keeps, float32, shape (clients, kept).
+        rows: What each keeps, float32, shape (clients, size).
     """
 
     clients: Ids
     rows: Rows
 
     @classmethod
-    def empty(cls, kept: int) -> PersonalStates:
+    def empty(cls, size: int) -> PersonalStates:
         """Nobody has taken part."""
-        return cls(np.zeros(0, np.int64), np.zeros((0, kept), np.float32))
+        return cls(np.zeros(0, np.int64), np.zeros((0, size), np.float32))
 
     def of(self, clients: Ids, initial: Rows) -> Rows:
-        """What clients keep, shape (clients, kept).
+        """What clients keep, shape (clients, size).
 
         Args:
             clients: Their ids, shape (clients,).
-            initial: What one keeps that has not taken part, shape (kept,).
+            initial: What one keeps that has not taken part, shape (size,).
         """
         rows = np.tile(initial, (len(clients), 1))
         known = np.isin(clients, self.clients)
@@ -56,7 +56,7 @@ class PersonalStates:
 
         Args:
             clients: Their ids, each once, shape (clients,).
-            rows: What each keeps now, shape (clients, kept).
+            rows: What each keeps now, shape (clients, size).
         """
         others = ~np.isin(self.clients, clients)
         together = np.concatenate([self.clients[others], clients])
@@ -72,20 +72,20 @@ class PersonalStates:
         return PersonalStates(self.clients[changed], self.rows[changed])
 
     @classmethod
-    def load(cls, state: RecordDict, kept: int) -> PersonalStates:
+    def load(cls, state: RecordDict, size: int) -> PersonalStates:
         """Those in a node's state.
 
         Args:
             state: The node's state.
-            kept: The numbers of each client.
+            size: The numbers of each client.
 
         Raises:
             InputError: they are of other models.
         """
         if RECORD not in state:
-            return cls.empty(kept)
+            return cls.empty(size)
         states = cls.of_record(state.array_records[RECORD])
-        if states.rows.shape != (len(states.clients), kept):
+        if states.rows.shape != (len(states.clients), size):
             raise InputError("the node's state has personal models of another run. Start a new run.")
         return states
 
@@ -99,19 +99,19 @@ class PersonalStates:
         return ArrayRecord({"clients": Array(self.clients), "rows": Array(self.rows)})
 
 
-def check_memory(population: int, kept: int) -> None:
+def check_memory(population: int, size: int) -> None:
     """Refuses personal models that take too much memory together.
 
     Args:
         population: The number of clients.
-        kept: The numbers that each keeps.
+        size: The numbers that each keeps.
 
     Raises:
         InputError: they do.
     """
-    if population * kept > MOST_NUMBERS:
+    if population * size > MOST_NUMBERS:
         raise InputError(
-            f"training.personal: {population:,} clients keep {kept:,} numbers each, and together at most "
+            f"training.personal: {population:,} clients keep {size:,} numbers each, and together at most "
             f"{MOST_NUMBERS:,} are kept. Let more of the model be shared, take fewer clients, or use "
             'personal = "fine-tune", which keeps nothing.'
         )

@@ -78,7 +78,7 @@ def answer(
     if shares is not None:  # modular sums, which no order of addition changes
         total = ModularSum(parameters, shares.bits)
     answered: list[Ids] = []
-    kept: list[PersonalStates] = []
+    personal: list[PersonalStates] = []
     dropped = Faults({"dropped": len(clients) - len(present)})
     faults, cut = dropped, client_chunks(fleet, willing, request.observe)
     here = map(ChunkTrainer(fleet, request, states=states).train, cut)
@@ -89,12 +89,12 @@ def answer(
             total.add(part.private)
         row += len(part.clients)
         answered.append(part.clients)
-        if part.kept is not None:
-            kept.append(part.kept)
+        if part.personal is not None:
+            personal.append(part.personal)
         faults += part.faults
-    if states is not None and kept:
-        clients_of_parts = np.concatenate([part.clients for part in kept])
-        states.update(clients_of_parts, np.concatenate([part.rows for part in kept]))
+    if states is not None and personal:
+        clients_of_parts = np.concatenate([part.clients for part in personal])
+        states.update(clients_of_parts, np.concatenate([part.rows for part in personal]))
     ids = np.concatenate([np.zeros(0, np.int64), *answered])
     order = np.argsort(ids)
     ids = ids[order]  # independent of which worker finished first

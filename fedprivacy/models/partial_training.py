@@ -172,8 +172,8 @@ def frozen_part(
     trained = trained_size(module)
     every = sum(parameter.numel() for parameter in module.parameters())
     buffers = sum(value.numel() for value in module.buffers())
-    own = sum(value.numel() for name, value in module.named_parameters() if name in personal)
-    return FrozenPart(digest.hexdigest(), every - trained, trained, file, buffers, features, own)
+    at_clients = sum(value.numel() for name, value in module.named_parameters() if name in personal)
+    return FrozenPart(digest.hexdigest(), every - trained, trained, file, buffers, features, at_clients)
 
 
 def whole_model(module: nn.Module, weights: Tensor) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""Models of each client's own, beside the model that all clients train together: one class for each kind.
+"""Models of each client's own, beside the model that all clients train: a class for each kind.
 
 A personal model is trained on its client's records without noise and is in no message. Fine-tuning and Ditto
 only read what the server sends, so no update depends on them. With `Partial` later updates do depend on the
@@ -53,11 +53,11 @@ class Personalisation(ABC):
     """How clients get models of their own.
 
     Args:
-        kept: The numbers that each client keeps from round to round.
+        size: The numbers that each client keeps from round to round.
     """
 
     name: ClassVar[str]
-    kept: int
+    size: int
 
     @classmethod
     @abstractmethod
@@ -72,7 +72,7 @@ class Personalisation(ABC):
 
     @abstractmethod
     def initial(self, sent: Rows) -> Rows:
-        """What a client keeps that has not taken part, float32, shape (kept,).
+        """What a client keeps that has not taken part, float32, shape (size,).
 
         Args:
             sent: The model that the server sends, shape (parameters,).
@@ -87,12 +87,12 @@ class Personalisation(ABC):
         return sent
 
     @abstractmethod
-    def train(self, task: Task, kept: Rows, call: Call, beside: Call) -> tuple[Updates, Index, Rows]:
+    def train(self, task: Task, states: Rows, call: Call, beside: Call) -> tuple[Updates, Index, Rows]:
         """Trains the clients of a call in a round.
 
         Args:
             task: Their training from the model that was sent.
-            kept: What each keeps, shape (clients, kept).
+            states: What each keeps, shape (clients, size).
             call: Trains them as the plan has it.
             beside: Trains them by plain SGD.
 
@@ -101,12 +101,12 @@ class Personalisation(ABC):
         """
 
     @abstractmethod
-    def models(self, task: Task, kept: Rows, beside: Call) -> Rows:
+    def models(self, task: Task, states: Rows, beside: Call) -> Rows:
         """The personal models of some clients after the run, shape (clients, whole parameters).
 
         Args:
             task: Training from the final model.
-            kept: What each keeps, shape (clients, kept).
+            states: What each keeps, shape (clients, size).
             beside: Trains them by plain SGD.
         """
 
@@ -117,7 +117,7 @@ class Partial(Personalisation):
 
     Args:
         shared: Which numbers of the whole model are sent, bool, shape (whole parameters,).
-        start: The personal part of a client that has not taken part, which is public, shape (kept,).
+        start: The personal part of a client that has not taken part, which is public, shape (size,).
     """
 
     name: ClassVar[str] = "partial"
@@ -145,21 +145,21 @@ class Partial(Personalisation):
         """As `Personalisation` has it: the shared part with the public start."""
         return self._whole(sent, self.start[None])[0]
 
-    def train(self, task: Task, kept: Rows, call: Call, beside: Call) -> tuple[Updates, Index, Rows]:
+    def train(self, task: Task, states: Rows, call: Call, beside: Call) -> tuple[Updates, Index, Rows]:
         """As `Personalisation` has it: the shared part of what each client has learned is its update."""
-        starts = self._whole(task.weights, kept)
+        starts = self._whole(task.weights, states)
         updates, counts = call(replace(task, weights=starts[0], starts=starts))
         changes = updates.stack()
         sent = Stack(changes[:, torch.from_numpy(self.shared)])
-        return sent, counts, _moved(kept, changes[:, torch.from_numpy(~self.shared)])
+        return sent, counts, _moved(states, changes[:, torch.from_numpy(~self.shared)])
 
-    def models(self, task: Task, kept: Rows, beside: Call) -> Rows:
+    def models(self, task: Task, states: Rows, beside: Call) -> Rows:
         """As `Personalisation` has it."""
-        return self._whole(task.weights, kept)
+        return self._whole(task.weights, states)
 
-    def _whole(self, sent: Rows, kept: Rows) -> Rows:
-        whole = np.empty((len(kept), len(self.shared)), np.float32)
-        whole[:, self.shared], whole[:, ~self.shared] = sent, kept
+    def _whole(self, sent: Rows, states: Rows) -> Rows:
+        whole = np.empty((len(states), len(self.shared)), np.float32)
+        whole[:, self.shared], whole[:, ~self.shared] = sent, states
         return whole
 
 
@@ -184,12 +184,12 @@ class FineTuning(Personalisation):
         """As `Personalisation` has it: nothing."""
         return sent[:0]
 
-    def train(self, task: Task, kept: Rows, call: Call, beside: Call) -> tuple[Updates, Index, Rows]:
+    def train(self, task: Task, states: Rows, call: Call, beside: Call) -> tuple[Updates, Index, Rows]:
         """As `Personalisation` has it: nothing personal happens in a round."""
         updates, counts = call(task)
-        return updates, counts, kept
+        return updates, counts, states
 
-    def models(self, task: Task, kept: Rows, beside: Call) -> Rows:
+    def models(self, task: Task, states: Rows, beside: Call) -> Rows:
         """As `Personalisation` has it; one that is not finite stays the final model."""
         size = getattr(task.options.batches, "batch_size", None)
         options = replace(task.options, batches=ShuffledBatches(self.epochs, size))
@@ -222,16 +222,16 @@ class Ditto(Personalisation):
         """As `Personalisation` has it: the model that was sent."""
         return sent
 
-    def train(self, task: Task, kept: Rows, call: Call, beside: Call) -> tuple[Updates, Index, Rows]:
+    def train(self, task: Task, states: Rows, call: Call, beside: Call) -> tuple[Updates, Index, Rows]:
         """As `Personalisation` has it: no update depends on the copies."""
         updates, counts = call(task)
         options = replace(task.options, proximal=self.proximal)
-        changes, _ = beside(replace(task, options=options, starts=kept))
-        return updates, counts, _moved(kept, changes.stack())
+        changes, _ = beside(replace(task, options=options, starts=states))
+        return updates, counts, _moved(states, changes.stack())
 
-    def models(self, task: Task, kept: Rows, beside: Call) -> Rows:
+    def models(self, task: Task, states: Rows, beside: Call) -> Rows:
         """As `Personalisation` has it."""
-        return kept
+        return states
 
 
 def _moved(rows: Rows, changes: torch.Tensor) -> Rows:

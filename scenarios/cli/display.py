@@ -115,20 +115,20 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
     plural = "" if rounds == 1 else "s"
     verdict = majority.of_run(run)
     text = f"{quality} after {rounds} round{plural}{f', {verdict}' if verdict else ''}"
-    worst, own = worst_group(run), personal.sentence(run)
-    if own and withholds_personal(document):
-        own = f"operator-only: {as_clause(own)}"
+    worst, of_clients = worst_group(run), personal.sentence(run)
+    if of_clients and withholds_personal(document):
+        of_clients = f"operator-only: {as_clause(of_clients)}"
     if not verbose:
         notes = [f"operator-only: {missing}"] if (missing := _missing(run)) else []
         notes += [worst] if worst else []
-        notes += [own] if own else []
+        notes += [of_clients] if of_clients else []
         notes += lines_of_run(run)[:1]  # the sentence; the variants are on the page
         result = "; ".join([text, *map(as_clause, notes)])
         of_groups = [each for group in run.privacy.groups or () for each in group.guarantees]
         show_brief(document, result, run.privacy.guarantees, _by_group(run.privacy), of_groups)
         return
     console.print(Text.assemble((run.name, "bold"), f": {text} ({run.cost})"))
-    for line in filter(None, (worst, own)):
+    for line in filter(None, (worst, of_clients)):
         console.print(line)
     listed = [*run.privacy.guarantees, *(g for group in run.privacy.groups or () for g in group.guarantees)]
     for guarantee in listed:

@@ -82,7 +82,7 @@ def test_a_client_alone_in_its_call_trains_from_its_own_weights() -> None:
 
 def test_a_partial_update_has_the_shared_part_alone() -> None:
     partial = Partial.of(ShuffledTraining(personal="partial", shared=("1.*",)), SPEC, WHOLE)
-    assert (partial.kept, int(partial.shared.sum())) == (18, 25)
+    assert (partial.size, int(partial.shared.sum())) == (18, 25)
     whole = starts()
     sent = whole[0, partial.shared]
     kept = whole[:, ~partial.shared]
