@@ -19,6 +19,7 @@ from clients.joint_training import JointTraining
 from clients.node import Clients, NodeClients, clients_of_node
 from clients.owner import is_pinned
 from clients.participation_ledger import StoredBudgets, answered, keep_answered
+from clients.personal_state import RECORD, PersonalStates
 from clients.request_validation import vet, vet_query
 from clients.secure_sum import answer_step
 from clients.statistics import Answered, StatisticsClients
@@ -81,9 +82,12 @@ def _app(
             if here.pinned:
                 vet(fleet, request, here.hosts, here.observe)
             budgets = _budgets(context.state, here, fleet)
+            states = _states(context.state, fleet)
             with pool_of(fleet) as pool:
-                reply, untold = answer(fleet, budgets, request, here.hosts, pool)
+                reply, untold = answer(fleet, budgets, request, here.hosts, pool, states)
             _store(context.state, budgets)
+            if states is not None:
+                context.state[RECORD] = states.record()
             if here.pinned:
                 words = "" if budgets is None else budgets.words(request.clients)
                 log_answer(request, reply, reply.faults + untold, words)
@@ -210,6 +214,23 @@ def _load(state: RecordDict, fleet: Fleet) -> Budgets | None:
         return Budgets.fresh(fleet.plan.population, cap)
     record = state.array_records["budgets"]
     return Budgets(record["counts"].numpy(), record["last"].numpy(), cap)
+
+
+def personal_states(states: Iterable[RecordDict], fleet: Fleet) -> PersonalStates:
+    """What the clients of all nodes keep for their personal models: only a simulation can look there."""
+    size = 0 if fleet.personal is None else fleet.personal.size
+    together = PersonalStates.empty(size)
+    for state in states:
+        here = PersonalStates.load(state, size)
+        together.update(here.clients, here.rows)
+    return together
+
+
+def _states(state: RecordDict, fleet: Fleet) -> PersonalStates | None:
+    """What the node's clients keep for their personal models; None where they keep nothing."""
+    if fleet.personal is None or not fleet.personal.size:
+        return None
+    return PersonalStates.load(state, fleet.personal.size)
 
 
 def _store(state: RecordDict, budgets: Budgets | None) -> None:

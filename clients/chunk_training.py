@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from clients.fleet import Fleet
+from clients.personal_state import PersonalStates
 from clients.privacy import privatise, shared_sum
 from fedprivacy.messages.faults import Failure, Faults
 from fedprivacy.messages.protocol import TrainRequest
@@ -39,6 +40,7 @@ class Part:
         zeroed: The number that answer with zero, or have gradients that count as zero.
         failures: The reasons of failures, by client id.
         retried: The number of processes that died on it before.
+        personal: What those of its clients that have trained keep for their personal models.
     """
 
     private: NDArray[Any]
@@ -46,6 +48,7 @@ class Part:
     zeroed: int
     failures: dict[int, Failure]
     retried: int = 0
+    personal: PersonalStates | None = None
 
     @property
     def faults(self) -> Faults:
@@ -89,7 +92,18 @@ def joined(parts: Sequence[Part], observe: str) -> Part:
         sum(part.zeroed for part in parts),
         {client: failure for part in parts for client, failure in part.failures.items()},
         sum(part.retried for part in parts),
+        _joined_states([part.personal for part in parts]),
     )
+
+
+def _joined_states(parts: Sequence[PersonalStates | None]) -> PersonalStates | None:
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    states = PersonalStates.empty(known[0].rows.shape[1])
+    for part in known:
+        states.update(part.clients, part.rows)
+    return states
 
 
 @dataclass(frozen=True)
@@ -100,16 +114,29 @@ class Trained:
         updates: Of each; of a client that failed, an update without any of its data.
         zeroed: The number of each client's records with gradients that were not finite, shape (clients,).
         failures: The reasons of failures, by client id.
+        personal: What those that have trained keep for their personal models.
     """
 
     updates: Updates
     zeroed: NDArray[np.int64]
     failures: dict[int, Failure]
+    personal: PersonalStates | None = None
 
     def at(self, clients: Ids, place: int) -> Trained:
         """The one at a place among these clients."""
         failures = {client: failure for client, failure in self.failures.items() if client == clients[place]}
         return Trained(self.updates.only(np.array([place])), self.zeroed[[place]], failures)
+
+
+def beside(fleet: Fleet, task: Task, places: Ids) -> tuple[Updates, NDArray[np.int64]]:
+    """Trains models of the clients of a call by plain SGD; nothing of it is sent.
+
+    Args:
+        fleet: The clients.
+        task: Their training.
+        places: The place of each in the call, shape (clients,).
+    """
+    return train_in_call(task, fleet.train_beside, places, secret=False)
 
 
 @dataclass(frozen=True)
@@ -120,11 +147,13 @@ class ChunkTrainer:
         fleet: The clients.
         request: The server's request; its plan was checked.
         threads: How many draw noise in this process.
+        states: What clients keep for their personal models.
     """
 
     fleet: Fleet
     request: TrainRequest
     threads: int = 1
+    states: PersonalStates | None = None
 
     def train(self, clients: Ids) -> Part:
         """Trains and privatises the clients of a chunk."""
@@ -177,7 +206,7 @@ class ChunkTrainer:
                 updates, here, plan, streams, round=round, observe=request.observe, threads=self.threads
             )
         zeroed = int((broken | (trained.zeroed[answering] > 0)).sum())
-        return Part(private, clients[answering], zeroed, trained.failures)
+        return Part(private, clients[answering], zeroed, trained.failures, personal=trained.personal)
 
     def trained(self, clients: Ids) -> Trained:
         """Trains the clients at once; on failure each half of them, until the failing client is isolated.
@@ -185,7 +214,8 @@ class ChunkTrainer:
         Each time in a call of the same shape, so that a failure changes no bit of the others.
         """
         try:
-            return Trained(*self._updates(clients), {})
+            updates, zeroed, personal = self._updates(clients)
+            return Trained(updates, zeroed, {}, personal)
         # Any exception: model code is the user's, and an uncaught one would take the whole chunk's answers
         # with it, so that one client's data decided about the others' messages.
         except Exception as error:
@@ -199,28 +229,29 @@ class ChunkTrainer:
             Joined([half.updates for half in halves], [len(half.zeroed) for half in halves]),
             np.concatenate([half.zeroed for half in halves]),
             {client: reason for half in halves for client, reason in half.failures.items()},
+            _joined_states([half.personal for half in halves]),
         )
 
     def _failed(self, client: int, failure: Failure) -> Trained:
         return Trained(self._blank_update(client), np.zeros(1, np.int64), {client: failure})
 
-    def _updates(self, clients: Ids) -> tuple[Updates, NDArray[np.int64]]:
+    def _updates(self, clients: Ids) -> tuple[Updates, NDArray[np.int64], PersonalStates | None]:
         """The updates of clients, some of which may be canaries of an audit.
 
         Returns:
-            Updates, which with unit "example" are private already; and how many gradients of records counted
-            as zero, shape (clients,).
+            Updates, which with unit "example" are private already; how many gradients of records counted as
+            zero, shape (clients,); and what clients keep for their personal models.
         """
         fleet = self.fleet
-        updates, zeroed = self._local_updates(clients)
+        updates, zeroed, personal = self._local_updates(clients)
         if fleet.canaries is None or not (planted := clients >= fleet.canaries.first).any():
-            return updates, zeroed
+            return updates, zeroed, personal
         # Canaries train too, so that calls are those of real data; then the planted update replaces theirs.
         given = Stack(fleet.canaries.updates(fleet.canaries.of(clients)))
         trained = updates.only(np.flatnonzero(~planted))
-        return Joined([trained, given], [int((~planted).sum()), int(planted.sum())]), zeroed
+        return Joined([trained, given], [int((~planted).sum()), int(planted.sum())]), zeroed, personal
 
-    def _local_updates(self, clients: Ids) -> tuple[Updates, NDArray[np.int64]]:
+    def _local_updates(self, clients: Ids) -> tuple[Updates, NDArray[np.int64], PersonalStates | None]:
         fleet, plan = self.fleet, self.fleet.plan
         records = fleet.people.partition.records_of(clients)
         fleet.check_labels(records)
@@ -228,14 +259,39 @@ class ChunkTrainer:
         shape = _shape(fleet, int(fleet.classes(clients).max()), self.request.observe)
         secret = plan.unit == "example"
         places = fleet.places(clients, shape)
-        updates, zeroed = train_in_call(replace(task, shape=shape), fleet.train, places, secret=secret)
+        task, personal = replace(task, shape=shape), None
+
+        def call(task: Task) -> tuple[Updates, NDArray[np.int64]]:
+            return train_in_call(task, fleet.train, places, secret=secret)
+
+        if fleet.personal is None or not fleet.personal.size:
+            updates, zeroed = call(task)
+        else:
+            assert self.states is not None
+            before = self.states.of(clients, fleet.personal.initial(self.request.weights))
+            updates, zeroed, after = fleet.personal.train(
+                task, before, call, lambda task: beside(fleet, task, places)
+            )
+            personal = PersonalStates(clients, after)
         # A weight by records scales an update that has its noise already: post-processing, since the number
         # of records is public with unit "example". Without noise the weights are the same, so that a run
         # without noise differs by the noise alone.
         weighted = plan.trust == "local" or (plan.trust == "none" and fleet.by_records)
         if secret and weighted:
             updates = Stack(updates.stack() * fleet.weights(clients))
-        return updates, zeroed
+        return updates, zeroed, personal
+
+    def personal_models(self, clients: Ids) -> NDArray[np.float32]:
+        """The personal models of the clients of a call, with the request's model as the final one."""
+        fleet = self.fleet
+        assert fleet.personal is not None
+        assert self.states is not None
+        records = fleet.people.partition.records_of(clients)
+        shape = _shape(fleet, int(fleet.classes(clients).max()), self.request.observe)
+        places = fleet.places(clients, shape)
+        task = replace(self._task(clients, fleet.inputs(records), fleet.y, records), shape=shape)
+        personal = self.states.of(clients, fleet.personal.initial(self.request.weights))
+        return fleet.personal.models(task, personal, lambda task: beside(fleet, task, places))
 
     def _blank_update(self, client: int) -> Updates:
         """The update of a client whose training failed.

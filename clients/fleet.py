@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from clients.personal_state import check_memory
 from clients.record_inputs import RecordInputs
 from fedprivacy.attacks.canaries import Canaries
 from fedprivacy.data.tasks import CLASSIFICATION
@@ -38,6 +39,7 @@ from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
 from fedprivacy.training.features import Features, split
 from fedprivacy.training.layerwise import is_layerwise
 from fedprivacy.training.model_spec import ModelSpec, model_spec
+from fedprivacy.training.personalisation import MODES, Personalisation
 from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_classes
 from fedprivacy.training.trainers import Trainer, trainer_of
 from fedprivacy.training.updates import Stack, Updates
@@ -61,7 +63,8 @@ class Fleet:
     records. Weights by these counts (`by_records`) reveal nothing more about records: the counts are public,
     and the noise is in an update by then. In an audit the last clients are `canaries`, which send planted
     updates. `dense`: whether places of calls are seldom empty. `alone`: whether a call trains one client.
-    `apart`: a client that is in no call with others.
+    `apart`: a client that is in no call with others. `module` is all that a client trains, its personal part
+    included.
     """
 
     plan: Plan
@@ -82,6 +85,7 @@ class Fleet:
     dense: bool = False
     alone: bool = False
     apart: int | None = None
+    personal: Personalisation | None = None
     record_inputs: RecordInputs = None  # type: ignore[assignment]  # of the records and the module
 
     def __post_init__(self) -> None:
@@ -118,12 +122,21 @@ class Fleet:
             prepare_cuda()
         people = people or population(scenario.data)
         check_references(scenario, people)
-        model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
-        options, module = scenario.training, model.build(0)
+        model = model_spec(
+            scenario.model,
+            people.features,
+            people.dataset.classes,
+            shared=scenario.training.shared,
+            allow_code=allow_code,
+        )
+        options, module = scenario.training, model.of_client(model.build(0))
+        personal = None if options.personal is None else MODES[options.personal].of(options, model, module)
         plan = plan or plan_of(scenario, model)
         _check_frozen(plan, model)
         sizes = people.partition.sizes if sizes is None else sizes
         check_sizes(plan, sizes)
+        if personal is not None:
+            check_memory(plan.population, personal.size)
         return cls(
             plan=plan,
             people=people,
@@ -152,6 +165,7 @@ class Fleet:
             dropout=scenario.federation.dropout,
             dense=_dense(scenario, plan),
             alone=_alone(scenario, plan, split(module, people.features, int(sizes.sum()))[1]),
+            personal=personal,
         )
 
     @property
@@ -190,8 +204,8 @@ class Fleet:
 
     @cached_property
     def parameters(self) -> int:
-        """The number of the model's trained weights."""
-        return trained_size(self.module)
+        """The number of the weights that are trained together: the length of an update."""
+        return trained_size(self.module if not self.model.personal else self.model.build(0))
 
     @property
     def way(self) -> str:
@@ -205,7 +219,7 @@ class Fleet:
                 f"by adversarial regularisation, vectorised over clients{self._on_features}, {calls}, "
                 f"on {self.device}"
             )
-        way = way_of(self.head, self.training.batches, self._records)
+        way = way_of(self.head, self.training.batches, self._records, apart=bool(self.model.personal))
         return f"{way}{self._on_features}, {calls}, on {self.device}"
 
     @property
@@ -225,6 +239,8 @@ class Fleet:
             held += 4 * self.parameters
         if self.training.adversarial is not None:  # its weights, where they began, and their gradients
             held += 3 * self.parameters
+        if self.personal is not None:
+            held += 5 * trained_size(self.module)
         return int(np.clip(_AT_ONCE[self.device] // (4 * held), 1, 1024))
 
     def classes(self, clients: Ids) -> Ids:
@@ -289,6 +305,7 @@ class Fleet:
     def _grouped(self) -> bool:
         """Whether clients train as groups of convolutions; one alone would take half as long again."""
         by_layer = self.plan.unit == "client" and self.training.adversarial is None
+        by_layer = by_layer and not self.model.personal
         return by_layer and has_grouped_convolutions(self.head)
 
     def check_labels(self, records: Sequence[Ids]) -> None:
@@ -314,16 +331,20 @@ class Fleet:
             of records counted as zero, shape (clients,).
         """
         plan = self.plan
-        if self.device == "cuda":
-            with ordered_kernels():
-                return train_cohort(task), np.zeros(len(task.clients), np.int64)
         if plan.unit == "client":
-            return train_cohort(task), np.zeros(len(task.clients), np.int64)
+            return self.train_beside(task)
         if plan.trust == "central":
             sums, zeroed = clipped_gradients(task, plan.clipping_norm)
             return Stack(sums), zeroed
         updates, zeroed = self.trainer(task, plan.clipping_norm, plan.step_noise)
         return Stack(updates), zeroed
+
+    def train_beside(self, task: Task) -> tuple[Updates, Ids]:
+        """Trains models of clients by plain SGD; nothing of it is sent."""
+        if self.device == "cuda":
+            with ordered_kernels():
+                return train_cohort(task), np.zeros(len(task.clients), np.int64)
+        return train_cohort(task), np.zeros(len(task.clients), np.int64)
 
     @property
     def _records(self) -> int:
@@ -386,6 +407,8 @@ def _alone(scenario: Scenario, plan: Plan, module: nn.Module) -> bool:
     """
     federation = scenario.federation
     if min(federation.chunk_size, -(-plan.population // federation.hosts)) > 1:
+        return False
+    if scenario.training.personal is not None:
         return False
     by_layer = is_layerwise(module) and not has_grouped_convolutions(module)
     return plan.unit == "example" or (scenario.training.adversarial is None and by_layer)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from clients.chunk_training import ChunkTrainer, Part, Trained, client_chunks
 from clients.fleet import Fleet
+from clients.personal_state import PersonalStates
 from fedprivacy.messages.protocol import TrainRequest
 
 Ids = NDArray[np.int64]
@@ -39,8 +40,17 @@ class JointTraining:
         self._trained: dict[int, Trained] = {}
         self._fleets: tuple[Fleet, Fleet, Fleet] | None = None
 
-    def train(self, fleet: Fleet, request: TrainRequest, pieces: Sequence[Ids]) -> Iterator[Part]:
-        """The results of the pieces, in order; as `clients.worker_pool.WorkerPool` has it."""
+    def train(
+        self,
+        fleet: Fleet,
+        request: TrainRequest,
+        pieces: Sequence[Ids],
+        states: PersonalStates | None = None,
+    ) -> Iterator[Part]:
+        """The results of the pieces, in order; as `clients.worker_pool.WorkerPool` has it.
+
+        There are no personal models in attacked runs.
+        """
         for piece in pieces:
             if len(piece) > 1 or self._apart in piece or (self._alone and not fleet.alone):
                 lone = len(piece) == 1 and self._alone

@@ -2,7 +2,7 @@
 
 An engine with several processes sends a node's state along with a message, gets back what the message
 changed (`changes`), and adds that to what the node's state is by then (`merged`). The state is what
-`clients.app` keeps: budgets, and what went wrong in a round.
+`clients.app` keeps: budgets, personal models, and what went wrong in a round.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from numpy.typing import NDArray
 
+from clients.personal_state import RECORD, PersonalStates
 from fedprivacy.errors import Refusal
 from fedprivacy.messages.faults import Faults
 
@@ -40,6 +41,10 @@ def changes(before: RecordDict, after: RecordDict) -> RecordDict:
                 **{name: Array(values[clients]) for name, values in parts.items()},
             }
         )
+    if RECORD in after:
+        states = PersonalStates.of_record(after.array_records[RECORD])
+        earlier = PersonalStates.load(before, states.rows.shape[1])
+        changed[RECORD] = states.changes(earlier).record()
     if "faults" in after:
         record = after.config_records["faults"]
         old = before.config_records["faults"] if "faults" in before else None
@@ -76,6 +81,11 @@ def merged(now: RecordDict, changed: RecordDict) -> RecordDict:
             )
         counts[clients], last[clients] = parts["counts"], parts["last"]
         state["budgets"] = ArrayRecord({"counts": Array(counts), "last": Array(last)})
+    if RECORD in changed:  # a server addresses each client once a round
+        new_states = PersonalStates.of_record(changed.array_records[RECORD])
+        states = PersonalStates.load(now, new_states.rows.shape[1])
+        states.update(new_states.clients, new_states.rows)
+        state[RECORD] = states.record()
     if "faults" in changed:
         new = changed.config_records["faults"]
         old = now.config_records["faults"] if "faults" in now else None

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from clients.chunk_training import ChunkTrainer, client_chunks
 from clients.fleet import Budgets, Fleet
 from clients.joint_training import JointTraining
+from clients.personal_state import PersonalStates
 from clients.privacy import sum_noise, sum_share
 from clients.worker_pool import WorkerPool
 from fedprivacy.errors import InputError, Refusal
@@ -33,6 +34,7 @@ def answer(
     request: TrainRequest,
     hosts: Sequence[int] = (0,),
     pool: WorkerPool | JointTraining | None = None,
+    states: PersonalStates | None = None,
 ) -> tuple[TrainReply, Faults]:
     """Serves a request as the clients' own plan allows.
 
@@ -42,6 +44,7 @@ def answer(
         request: The server's request.
         hosts: The logical hosts that live on this node.
         pool: Who trains them; None: this process.
+        states: What they keep for their personal models, which is updated; None where they keep nothing.
 
     Returns:
         The reply, and the faults that it leaves out: under local trust those are for the node alone.
@@ -75,17 +78,23 @@ def answer(
     if shares is not None:  # modular sums, which no order of addition changes
         total = ModularSum(parameters, shares.bits)
     answered: list[Ids] = []
+    personal: list[PersonalStates] = []
     dropped = Faults({"dropped": len(clients) - len(present)})
     faults, cut = dropped, client_chunks(fleet, willing, request.observe)
-    here = map(ChunkTrainer(fleet, request).train, cut)
-    for part in here if pool is None else pool.train(fleet, request, cut):
+    here = map(ChunkTrainer(fleet, request, states=states).train, cut)
+    for part in here if pool is None else pool.train(fleet, request, cut, states):
         if each:
             rows[row : row + len(part.clients)] = part.private
         else:
             total.add(part.private)
         row += len(part.clients)
         answered.append(part.clients)
+        if part.personal is not None:
+            personal.append(part.personal)
         faults += part.faults
+    if states is not None and personal:
+        clients_of_parts = np.concatenate([part.clients for part in personal])
+        states.update(clients_of_parts, np.concatenate([part.rows for part in personal]))
     ids = np.concatenate([np.zeros(0, np.int64), *answered])
     order = np.argsort(ids)
     ids = ids[order]  # independent of which worker finished first

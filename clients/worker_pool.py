@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from clients.chunk_training import ChunkTrainer, Part, joined
 from clients.fleet import Fleet
+from clients.personal_state import PersonalStates
 from clients.worker_process import Died, Worker
 from fedprivacy.io.processes import CAN_FORK, retain_freed_memory
 from fedprivacy.messages.faults import Failure
@@ -63,25 +64,32 @@ class WorkerPool:
         while self._idle:
             self._idle.pop().shutdown()
 
-    def train(self, fleet: Fleet, request: TrainRequest, pieces: Sequence[Ids]) -> Iterator[Part]:
+    def train(
+        self,
+        fleet: Fleet,
+        request: TrainRequest,
+        pieces: Sequence[Ids],
+        states: PersonalStates | None = None,
+    ) -> Iterator[Part]:
         """The results of the pieces, in order; use each one before taking the next.
 
         Args:
             fleet: The same each time.
             request: The server's request.
             pieces: The clients that answer, cut into pieces.
+            states: What clients keep for their personal models.
         """
         alone = self.workers == 1 and fleet.client_timeout is None
         if alone or not CAN_FORK or fleet.device != "cpu" or not pieces:
             # Beside a GPU no worker process divides the noise among the cores.
             threads = self.workers if fleet.device == "cuda" else 1
             for piece in pieces:
-                yield ChunkTrainer(fleet, request, threads).train(piece)
+                yield ChunkTrainer(fleet, request, threads, states).train(piece)
             return
         rows = max(map(len, pieces)) if request.observe == "each" else 1
         shared = self._share(fleet, len(request.weights), rows)
         shared.weights[:] = request.weights
-        turns = _Turns(self, fleet, shared, request, pieces)
+        turns = _Turns(self, fleet, shared, request, pieces, states)
         try:
             yield from turns.parts()
         finally:  # no other process may write to the slots of the next message
@@ -139,9 +147,15 @@ class _Turns:
     """Assigns a message's pieces to workers, and handles processes that die or take too long."""
 
     def __init__(
-        self, pool: WorkerPool, fleet: Fleet, shared: _Shared, request: TrainRequest, pieces: Sequence[Ids]
+        self,
+        pool: WorkerPool,
+        fleet: Fleet,
+        shared: _Shared,
+        request: TrainRequest,
+        pieces: Sequence[Ids],
+        states: PersonalStates | None = None,
     ) -> None:
-        self._pool, self._shared, self._request = pool, shared, request
+        self._pool, self._shared, self._request, self._states = pool, shared, request, states
         self._trainer = ChunkTrainer(fleet, request)
         self._plain = replace(request, weights=np.zeros(0, np.float32))
         self._pieces = pieces
@@ -175,7 +189,8 @@ class _Turns:
             worker = self._pool.worker()
             self.busy[worker] = number, job
             try:
-                worker.start(self._plain, job.now, job.slot, job.failure)
+                states = None if self._states is None else self._states.only(job.now)
+                worker.start(self._plain, job.now, job.slot, job.failure, states)
             except Died:
                 self._lost(worker, "worker_died")
 
@@ -275,10 +290,12 @@ def _join(fleet: Fleet, shared: _Shared) -> None:
     _here = fleet, shared
 
 
-def _work(request: TrainRequest, piece: Ids, slot: int, failure: Failure | None) -> Part:
+def _work(
+    request: TrainRequest, piece: Ids, slot: int, failure: Failure | None, states: PersonalStates | None
+) -> Part:
     assert _here is not None
     fleet, shared = _here
-    trainer = ChunkTrainer(fleet, replace(request, weights=shared.weights))
+    trainer = ChunkTrainer(fleet, replace(request, weights=shared.weights), states=states)
     if failure is not None:
         return shared.put(trainer.without_data(int(piece[0]), failure), slot)
     return shared.put(trainer.train(piece), slot)

@@ -83,11 +83,14 @@ class NodeView:
         faults: The faults on the nodes in a round, which local and distributed trust keep from the server. It
             serves the record, and ends a run in which every client failed.
         retried: The number of messages that the engine has sent again because a process died.
+        personal: Measures the clients' personal models, given the final one (`PersonalAccuracies`); None: the
+            clients have none, or nobody may see them.
     """
 
     states: Callable[[], Mapping[str, NDArray[Any]]] = dict
     faults: Callable[[int], Faults] | None = None
     retried: Callable[[], int] = int
+    personal: Callable[[NDArray[np.float32]], dict[str, Any] | None] | None = None
 
 
 def make_app(
@@ -219,7 +222,7 @@ def _run_rounds(
         )
         record.commit(event, {**federation.state(), **view.states()}, quality)
     part = record.plan.frozen
-    if part is not None and frozen_part(whole, part.file, part.features) != part:
+    if part is not None and frozen_part(whole, part.file, part.features, model.personal) != part:
         raise RunError(
             "model: its frozen parameters or buffers are no longer those of the plan, so they may hold "
             "records. Its code must not change them."
@@ -229,6 +232,8 @@ def _run_rounds(
     if len(y) > 0:
         chunks = predictions(module, federation.model, x, data.task)
         record.measured = final_evaluation(scenario, people, y, chunks)
+    if view.personal is not None and (personal := view.personal(federation.model)) is not None:
+        record.measured = {**record.measured, "personal": personal}
     if (why := nobody_took_part(record.rounds)) is not None:
         raise RunError(why)
 
@@ -393,7 +398,11 @@ def _train(grid: Grid, scenario: Scenario, submitted: Submitted) -> RunDirectory
     people = for_server(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
     check_references(scenario, people)
     model = model_spec(
-        scenario.model, people.features, people.dataset.classes, allow_code=submitted.allow_code
+        scenario.model,
+        people.features,
+        people.dataset.classes,
+        shared=scenario.training.shared,
+        allow_code=submitted.allow_code,
     )
     plan = plan_of(scenario, model)
     masks = _masks(scenario, plan, submitted)

@@ -186,12 +186,13 @@ class Federation:
     def _replies(self, number: int, requested: Sequence[Chunk]) -> Iterator[Message]:
         """The replies to a round's requests, as they arrive.
 
-        Under local trust the clients count their answers in the node's state. Flower's simulation engine
-        loses such state if two messages of one node are in progress at once. A node there receives its next
-        message only after its reply to the last, unless the grid itself `merges` the changes of one node's
-        messages.
+        Under local trust the clients count their answers in the node's state, and personal models lie there.
+        Flower's simulation engine loses such state if two messages of one node are in progress at once. A
+        node there receives its next message only after its reply to the last, unless the grid itself `merges`
+        the changes of one node's messages.
         """
-        alone = self.plan.trust == "local" and not getattr(self.grid, "merges", False)
+        stateful = self.plan.trust == "local" or self.plan.personal in ("partial", "ditto")
+        alone = stateful and not getattr(self.grid, "merges", False)
         # A secure sum takes all messages of a round at once, and sees to turns itself.
         turns = getattr(self.grid, "one_each", False) or self.plan.shares is not None
         nodes = self.dealing.nodes

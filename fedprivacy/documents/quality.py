@@ -77,6 +77,30 @@ class Quantile(Part):
     accuracy: Share
 
 
+class PersonalAccuracies(Part):
+    """The accuracy of clients' personal models, each on its client's own held-out records.
+
+    Args:
+        mode: How clients get them (`training.personal`).
+        clients: The number of clients that have held-out records.
+        records: The number of these records.
+        mean: The mean accuracy of the clients, each counted once.
+        worst: The mean accuracy of the worst tenth of them.
+        worst_clients: How many that are, a tenth rounded up.
+        shared_mean: The mean with the model that all clients share, on the same records.
+        shared_worst: That of its own worst tenth.
+    """
+
+    mode: str
+    clients: Records
+    records: Records
+    mean: Share
+    worst: Share
+    worst_clients: Records
+    shared_mean: Share
+    shared_worst: Share
+
+
 class UserAccuracies(Part):
     """The accuracy on the records of each held-out user, none of whom is a client.
 

@@ -4,7 +4,8 @@ Every page, `--json`, export, list, comparison, tracker and notebook shows the c
 
 1. fields that a document marks operator-only, and those that are so in every document, are removed;
 2. so are accuracy and loss where held-out records belong to clients;
-3. so are true values and errors (`simulation_only`) of records that are neither made up nor declared public;
+3. so are true values and errors (`simulation_only`), and figures of personal models, of records that are
+   neither made up nor declared public;
 4. so are results that the claim of an account leaves to the operator (`for_operator`);
 5. so are seeds, keys, commands, times and memory, by their names, wherever they occur;
 6. of file paths of the machine the last name is left, and texts that quote a removed value lose it.
@@ -57,6 +58,7 @@ RESULTS = (
 # of people.
 PUBLIC_DATA = ("digits", "synthetic", "purchase-like")  # made here, or published
 SIMULATED = ("bits", "categories", "numbers", "logistic-model", *PUBLIC_DATA)
+PERSONAL = ("final.personal",)
 # The seed of a simulation determines its noise, which can then be subtracted.
 # A digest lets an attacker confirm a guess of the seed, or of the data.
 SEEDS = (
@@ -127,9 +129,25 @@ def withholds_truth(document: Mapping[str, Any]) -> bool:
     )
 
 
+def withholds_personal(document: Mapping[str, Any]) -> bool:
+    """Whether a public copy lacks the figures of personal models, which are trained without noise."""
+    final, scenario = document.get("final"), document.get("scenario")
+    if not isinstance(final, Mapping) or final.get("personal") is None:
+        return False
+    data = scenario.get("data") if isinstance(scenario, Mapping) else None
+    return not isinstance(data, Mapping) or (
+        data.get("name") not in PUBLIC_DATA and data.get("public") is not True
+    )
+
+
 def withholds_results(document: Mapping[str, Any]) -> bool:
     """Whether a public copy lacks results that the whole document has."""
-    return measured_on_clients(document) or withholds_truth(document) or for_operator(document)
+    return (
+        measured_on_clients(document)
+        or withholds_truth(document)
+        or withholds_personal(document)
+        or for_operator(document)
+    )
 
 
 def for_operator(document: Mapping[str, Any]) -> bool:
@@ -141,8 +159,9 @@ def operator_only(document: Mapping[str, Any]) -> tuple[str, ...]:
     """The paths of all fields that `public` removes, except those that it knows by their names."""
     measured = MEASURED_ON_CLIENTS if measured_on_clients(document) else ()
     truth = _paths(document, "simulation_only") if withholds_truth(document) else ()
+    personal = PERSONAL if withholds_personal(document) else ()
     results = RESULTS if for_operator(document) else ()
-    return tuple(dict.fromkeys([*marked(document), *measured, *truth, *results]))
+    return tuple(dict.fromkeys([*marked(document), *measured, *truth, *personal, *results]))
 
 
 def public(document: Mapping[str, Any], *, blank: bool = False) -> dict[str, Any]:

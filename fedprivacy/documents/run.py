@@ -11,7 +11,13 @@ from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
 from fedprivacy.documents.guarantee import Privacy
 from fedprivacy.documents.headline import read_headline
 from fedprivacy.documents.ledger import TrainingLedger
-from fedprivacy.documents.quality import ClassAccuracy, ColumnGroups, Measures, UserAccuracies
+from fedprivacy.documents.quality import (
+    ClassAccuracy,
+    ColumnGroups,
+    Measures,
+    PersonalAccuracies,
+    UserAccuracies,
+)
 from fedprivacy.documents.redaction import SEEDS
 from fedprivacy.io.document_part import CHECKED, Amount, Checked, Count, Number, Part, Raw, Texts
 
@@ -54,7 +60,10 @@ class Round(Part):
 
 
 class Final(Part):
-    """The last evaluation; measures, groups and users are those of the final model of a finished run."""
+    """The last evaluation; the other figures are those of the final model of a finished run.
+
+    No noise protects `personal`: it is the operator's, unless everybody may see the clients' records.
+    """
 
     accuracy: Annotated[float | None, Checked(Number | None)] = None
     score: Annotated[float | None, Checked(Number | None, optional=True)] = None
@@ -63,6 +72,7 @@ class Final(Part):
     measures: Measures | None = None
     groups: Annotated[tuple[ColumnGroups, ...], Field(max_length=100)] = ()
     users: UserAccuracies | None = None
+    personal: Annotated[PersonalAccuracies | None, Checked(PersonalAccuracies, optional=True)] = None
 
     @model_validator(mode="before")
     @classmethod

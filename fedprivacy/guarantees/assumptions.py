@@ -154,6 +154,10 @@ class TrainingAssumption(Assumption):
         "no record of a client was used to make the initial or frozen weights: whatever they were trained on "
         "is not covered"
     )
+    PERSONAL = (
+        "each client's personal model goes to that client alone: the guarantee covers the shared model, and "
+        "what other clients' records do to a personal one; it covers no personal model that is published"
+    )
     PUBLIC_SHAPE = (
         "the number of clients, the columns, and the classes with their names are public knowledge, even "
         "where they were read off the data"

@@ -41,6 +41,7 @@ _AFTER_BROKEN_OFF = (
     Assume.RECORDS_TRAIN,
     Assume.FROZEN_WEIGHTS,
     Assume.GROUPS_PUBLIC,
+    Assume.PERSONAL,
     Assume.PUBLIC_SHAPE,
 )
 
@@ -399,6 +400,7 @@ class Ledger:
         records += [Assume.FROZEN_WEIGHTS] * (frozen is not None and not frozen.is_by_formula)
         grouped = self._whole is not None or self.plan.groups is not None
         records += [Assume.GROUPS_PUBLIC] * grouped
+        records += [Assume.PERSONAL] * (self.plan.personal is not None)
         if self.plan.shares is not None:
             return [*sometimes, *records, Assume.PUBLIC_SHAPE, self.stated.randomness_of_shares]
         # With unit "example" the clients' batches amplify under central trust too.

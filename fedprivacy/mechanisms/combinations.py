@@ -50,6 +50,7 @@ class Terms:
         bands: Over how many rounds the noise is correlated.
         noise_rounds: For how many rounds correlated noise was made.
         groups: The groups of clients with budgets of their own; only whether there are any matters here.
+        personal: How clients get models of their own.
         names: Term -> its name for the reader, where that is another: a key, or an option; "" where the
             reader cannot set the term by itself.
     """
@@ -75,6 +76,7 @@ class Terms:
     bands: int | None = None
     noise_rounds: int | None = None
     groups: Any = None
+    personal: str | None = None
     names: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __getitem__(self, term: str) -> Any:
@@ -445,7 +447,54 @@ GROUPS_NEED_COINS = _of_groups(
     'Remove it, or use sampling "poisson" or "all".',
 )
 
+
+def _of_personal(
+    modes: tuple[str, ...],
+    broken: Callable[[Terms], bool],
+    problem: str | Callable[[Terms], str],
+    remedy: str,
+) -> Rule[Terms]:
+    def breaks(terms: Terms) -> bool:
+        return terms.personal in modes and broken(terms)
+
+    return Rule[Terms]("personal", breaks, problem, remedy)
+
+
+# Each step would read parameters that earlier steps computed from the record without any noise: an update is
+# then no function of the released model and the records, and one record moves it by more than its gradient.
+PERSONAL_PARTS_ARE_OF_CLIENTS = _of_personal(
+    ("partial",),
+    lambda t: t.unit == "example",
+    "the personal part is trained on each record without noise, and later gradients of all other records "
+    "depend on it: clipping one gradient no longer bounds what a record does",
+    'Use unit = "client", or personal = "fine-tune" or "ditto", which no update depends on.',
+)
+# Proof for coins: `fedprivacy.training.personalisation`. With cohorts of a fixed size, a client that joins
+# takes another's place, whose personal part remembers that.
+PERSONAL_PARTS_NEED_COINS = _of_personal(
+    ("partial",),
+    lambda t: t.trust == "central" and t.sampling not in (None, "poisson", "all"),
+    lambda t: (
+        f"with sampling {literal(t.sampling)} a client's past rounds change when others came, which their "
+        "personal parts remember: nothing is proved of that"
+    ),
+    'Use sampling "poisson" or "all".',
+)
+PERSONAL_MODELS_ARE_NOT_SUMMED = _of_personal(
+    ("partial", "ditto"),
+    lambda t: t.trust == "distributed",
+    'clients of a secure sum (trust "distributed") keep no parameters from round to round',
+    'Use personal = "fine-tune", or trust = "central" or "local".',
+)
+PERSONAL_PARTS_HAVE_ONE_BUDGET = _of_personal(
+    ("partial",),
+    lambda t: t.groups is not None,
+    "nothing is proved of personal parts with groups of clients whose budgets differ",
+    "Remove it, or privacy.groups.",
+)
+
 TRUSTS, UNITS = ("none", "central", "local", "distributed"), ("client", "example")
+PERSONAL = (None, "partial", "fine-tune", "ditto")
 ADJACENCIES, DRAWS = ("replace-one", "add-remove", "zero-out"), (None, "client", "sum")
 # Rules exclude what no proof covers by the values that are known: of any other nothing is proved.
 TERMS_ARE_KNOWN = tuple(
@@ -460,6 +509,7 @@ TERMS_ARE_KNOWN = tuple(
         ("unit", UNITS),
         ("adjacency", ADJACENCIES),
         ("noise_draw", DRAWS),
+        ("personal", PERSONAL),
     )
 )
 # What reads an absent term as not set, where a scenario may only not know it.
@@ -527,6 +577,10 @@ RULES: tuple[Entry[Terms], ...] = (
     GROUPS_ARE_NOT_CORRELATED,
     GROUPS_ARE_NOT_ENCODED,
     GROUPS_NEED_COINS,
+    PERSONAL_PARTS_ARE_OF_CLIENTS,
+    PERSONAL_PARTS_NEED_COINS,
+    PERSONAL_PARTS_HAVE_ONE_BUDGET,
+    PERSONAL_MODELS_ARE_NOT_SUMMED,
 )
 RULES_OF_WHOLE_PLANS: tuple[Entry[Terms], ...] = (
     *TERMS_ARE_KNOWN,

@@ -1,4 +1,4 @@
-"""The part of a model that no client trains, as plans, ledgers and records state it."""
+"""The part of a model that clients do not train together, as plans, ledgers and records state it."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class FrozenPart:
         file: The digest of the file with weights that the model starts with; None without one.
         buffers: The number of values in buffers, such as the frozen factors of adapters.
         features: What a model by name reads in place of records, with version and parameters; None: records.
+        personal: How many of the frozen ones each client trains for itself, from these values, and keeps.
     """
 
     digest: str
@@ -31,6 +32,7 @@ class FrozenPart:
     file: str | None = None
     buffers: int = 0
     features: str | None = None
+    personal: int = 0
 
     @property
     def is_by_formula(self) -> bool:
@@ -47,6 +49,8 @@ class FrozenPart:
         data = dataclasses.asdict(self)
         if self.features is None:
             data.pop("features")
+        if not self.personal:
+            data.pop("personal")
         return data
 
     @property
@@ -60,9 +64,16 @@ class FrozenPart:
         texts = []
         if not self.is_empty:
             buffers = f", beside {self.buffers:,} values of buffers" if self.buffers else ""
+            together = " together" if self.personal else ""
             texts.append(
-                f"{self.trained:,} of {self.trained + self.frozen:,} parameters are trained{buffers}. The "
-                f"rest of the model (digest {self.digest}) is in no update: it is neither clipped nor noised."
+                f"{self.trained:,} of {self.trained + self.frozen:,} parameters are trained{together}"
+                f"{buffers}. The rest of the model (digest {self.digest}) is in no update: it is neither "
+                "clipped nor noised."
+            )
+        if self.personal:
+            texts.append(
+                f"{self.personal:,} parameters are personal: each client trains its own from the same start "
+                "and sends them to nobody."
             )
         if self.features is not None:
             texts.append(f"The model reads features of each record ({self.features}).")

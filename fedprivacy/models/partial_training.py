@@ -98,13 +98,41 @@ def choose_trained(
             )
 
 
-def _matched(key: str, patterns: Sequence[str], names: Sequence[str]) -> set[str]:
+def choose_shared(module: nn.Module, shared: Sequence[str]) -> tuple[str, ...]:
+    """Freezes the trained parameters that stay at clients: the model of all others, who never see them.
+
+    Args:
+        module: The model; its `requires_grad` change.
+        shared: Patterns (`fnmatch`) of the names of the trained parameters that are sent.
+
+    Returns:
+        The names of the personal parameters, in definition order.
+
+    Raises:
+        InputError: a pattern matches no trained parameter, or all of them are shared.
+    """
+    trained = trained_parameters(module)
+    sent = _matched("shared", shared, list(trained), "training", "trained parameter")
+    personal = tuple(name for name in trained if name not in sent)
+    if not personal:
+        raise InputError(
+            f"training.shared = {list(shared)}: no parameter stays at the clients. Leave some out, or remove "
+            "it."
+        )
+    for name in personal:
+        trained[name].requires_grad_(False)
+    return personal
+
+
+def _matched(
+    key: str, patterns: Sequence[str], names: Sequence[str], section: str = "model", noun: str = "parameter"
+) -> set[str]:
     matched: set[str] = set()
     for pattern in patterns:
         matching = {name for name in names if fnmatchcase(name, pattern)}
         if not matching:
             raise InputError(
-                f'model.{key} = "{pattern}": matches no parameter. The parameters are: {_listed(names)}.'
+                f'{section}.{key} = "{pattern}": matches no {noun}. The {noun}s are: {_listed(names)}.'
             )
         matched |= matching
     return matched
@@ -120,13 +148,19 @@ def content(value: Tensor) -> bytes:
     return value.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
 
 
-def frozen_part(module: nn.Module, file: str | None = None, features: str | None = None) -> FrozenPart:
+def frozen_part(
+    module: nn.Module,
+    file: str | None = None,
+    features: str | None = None,
+    personal: Collection[str] = (),
+) -> FrozenPart:
     """The frozen part of a model.
 
     Args:
         module: The model.
         file: The digest of the file with its weights.
         features: As `FrozenPart` has them.
+        personal: The names of the parameters that are trained and stay at clients (`choose_shared`).
     """
     frozen = frozen_tensors(module)
     digest = hashlib.blake2b(digest_size=16)
@@ -138,7 +172,8 @@ def frozen_part(module: nn.Module, file: str | None = None, features: str | None
     trained = trained_size(module)
     every = sum(parameter.numel() for parameter in module.parameters())
     buffers = sum(value.numel() for value in module.buffers())
-    return FrozenPart(digest.hexdigest(), every - trained, trained, file, buffers, features)
+    at_clients = sum(value.numel() for name, value in module.named_parameters() if name in personal)
+    return FrozenPart(digest.hexdigest(), every - trained, trained, file, buffers, features, at_clients)
 
 
 def whole_model(module: nn.Module, weights: Tensor) -> dict[str, Tensor]:

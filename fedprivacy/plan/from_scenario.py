@@ -188,8 +188,9 @@ def _stored_part(scenario: Scenario, stored: Plan) -> FrozenPart | None:
 
     Only the plan has the digests, and the sizes where the shape of records is in a file of data.
     """
-    part, model = stored.frozen, scenario.model
-    implied = None if model.is_plain or isinstance(model, Code) else _implied_sizes(scenario)
+    part, model, shared = stored.frozen, scenario.model, scenario.training.shared
+    plain = model.is_plain and shared is None
+    implied = None if plain or isinstance(model, Code) else _implied_sizes(scenario)
     empty = not isinstance(model, Code) and (implied is None or not any(implied[1:]))
     if part is None:
         if empty and model.weights is None:
@@ -204,6 +205,10 @@ def _stored_part(scenario: Scenario, stored: Plan) -> FrozenPart | None:
         raise InputError("plan.frozen.file: does not fit the scenario's model.weights. Start a new run.")
     if part.features != stated_features(model):
         raise InputError("plan.frozen.features: does not fit the scenario's model.features. Start a new run.")
+    if bool(part.personal) != (shared is not None) or part.personal > part.frozen:
+        raise InputError(
+            "plan.frozen.personal: does not fit the scenario's training.shared. Start a new run."
+        )
     length = getattr(stored.mechanism, "dimension", part.trained)
     if length != part.trained:
         raise InputError(
@@ -228,20 +233,20 @@ def _implied_sizes(scenario: Scenario) -> tuple[int, int, int]:
     """
     from fedprivacy.training.model_spec import parts_by_name
 
-    model = scenario.model
+    model, shared = scenario.model, scenario.training.shared
     assert not isinstance(model, Code)
     if isinstance(scenario.data, FileData):
         side = 128 << len(getattr(model, "channels", ()))
-        return parts_by_name(model, (side, side), 2)
+        return parts_by_name(model, (side, side), 2, shared)
     tables = scenario.tables()["data"]
     values = Values({f"data.{key}": value for key, value in tables.items()})
     assert values.features is not None
     assert values.classes is not None
-    return parts_by_name(model, values.features, values.classes)
+    return parts_by_name(model, values.features, values.classes, shared)
 
 
 def _frozen_part(scenario: Scenario, model: ModelSpec | None) -> FrozenPart | None:
-    if model is None and not scenario.model.is_plain:
+    if model is None and not (scenario.model.is_plain and scenario.training.shared is None):
         model = _model(scenario)
     return None if model is None else model.frozen
 
@@ -327,7 +332,9 @@ def _model(scenario: Scenario) -> ModelSpec:
     from fedprivacy.training.model_spec import model_spec
 
     people = _people(scenario)
-    return model_spec(scenario.model, people.features, people.dataset.classes)
+    return model_spec(
+        scenario.model, people.features, people.dataset.classes, shared=scenario.training.shared
+    )
 
 
 def _people(scenario: Scenario) -> Population:
@@ -356,6 +363,7 @@ def _without_noise(scenario: Scenario, facts: Facts) -> Plan:
         # guarantee.
         least_records=facts.least_records() if by_size else None,
         frozen=facts.frozen,
+        personal=scenario.training.personal,
     )
 
 

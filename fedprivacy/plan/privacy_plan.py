@@ -73,6 +73,8 @@ class Plan:
         frozen: The part of the model that no client trains; None where all of it is trained.
         groups: The groups of clients with stricter budgets; None where all have the same. What the plan
             states of all clients is that of the others, and so a bound for each group.
+        personal: How each client gets a model of its own (`fedprivacy.training.personalisation`); None: none
+            does. It changes no event.
     """
 
     trust: str
@@ -89,6 +91,7 @@ class Plan:
     least_records: int | None = None
     frozen: FrozenPart | None = None
     groups: Groups | None = None
+    personal: str | None = None
 
     def __post_init__(self) -> None:
         """Raises InputError: with every rule of `combinations` that the plan breaks, or for the event."""
@@ -146,6 +149,7 @@ class Plan:
             bands=None if banded is None else banded.bands,
             noise_rounds=None if banded is None else banded.rounds,
             groups=self.groups,
+            personal=self.personal,
         )
 
     def of_group(self, name: str) -> Plan:
@@ -410,6 +414,8 @@ class Plan:
             data.pop("groups")
         else:
             data["groups"] = self.groups.to_json()
+        if self.personal is None:
+            data.pop("personal")
         return data
 
     @classmethod

@@ -2,9 +2,9 @@
 
 A change may turn a section into another kind: `sampling.name = "all"` over a Poisson sampler. The
 keys that only the old kind has (`rate`) then go, since nobody could remove them from the command
-line; a key that no kind has stays, and is an error. Another partition or scaling of the data takes its
-keys along in the same way, another unit of privacy the keys of the old one alone, and another sampler bands
-of noise.
+line; a key that no kind has stays, and is an error. Another partition or scaling of the data, or kind of
+personal models, takes its keys along in the same way, another unit of privacy the keys of the old one alone,
+and another sampler bands of noise.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from fedprivacy.scenario.kinds import KINDS
 from fedprivacy.scenario.privacy import BUDGET_KEYS
 from fedprivacy.scenario.rules.encoding import OPTIONS
 from fedprivacy.scenario.rules.examples import OF_CLIENTS, OF_EXAMPLES
+from fedprivacy.scenario.training import MODE_OF
 
 Tables = dict[str, Any]
 # Keys about the noise on updates of clients, and not on gradients of records.
@@ -68,6 +69,10 @@ def lay(tables: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> Tables:
     drawn = ("training", "batches") in changes and training.get("batches") != "shuffled"
     if drawn and training.get("batch_size") == "all" and ("training", "batch_size") not in changes:
         training.pop("batch_size")  # the one size that the other kinds do not have
+    if ("training", "personal") in changes:
+        for key, mode in MODE_OF.items():
+            if mode != training.get("personal") and ("training", key) not in changes:
+                training.pop(key, None)
     for section, kind in KINDS.items():
         table = _section(new, section)
         if (section, kind.tag) in changes and (name := kind.variant(table)) is not None:

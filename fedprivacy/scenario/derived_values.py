@@ -36,6 +36,7 @@ PLAN_KEYS = {
     "clipping_quantile": "privacy.clipping_quantile",
     "bands": "privacy.bands",
     "groups": "privacy.groups",
+    "personal": "training.personal",
 }
 
 

@@ -22,6 +22,11 @@ ALIKE = (
     "Remove it, and run each budget as the section's own.",
 )
 
+PERSONAL = (
+    "attacks and choices of settings train, and judge, the model that all clients share",
+    "Remove it.",
+)
+
 
 class ExtendedScenario(Scenario):
     """A training scenario with sections of its own, whose rules are between valid sections.
@@ -43,6 +48,8 @@ class ExtendedScenario(Scenario):
         findings = [*whole.findings, *inspect_cells(training, whole), *reader.findings]
         if whole.parts.get("privacy") is not None and whole.parts["privacy"].groups is not None:
             findings.append(Finding(("privacy", "groups"), *ALIKE))
+        if whole.parts.get("training") is not None and whole.parts["training"].personal is not None:
+            findings.append(Finding(("training", "personal"), *PERSONAL))
         if not findings:
             findings += cls.between(training, Scenario(**whole.parts), reader.parts)
         return Inspection(whole.parts | reader.parts, findings)

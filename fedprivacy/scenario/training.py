@@ -9,6 +9,14 @@ from pydantic_core import PydanticCustomError
 
 from fedprivacy.scenario.base import Section
 
+Personal = Literal["partial", "fine-tune", "ditto"]
+# Key -> the only kind of personal models that has it.
+MODE_OF: dict[str, Personal] = {
+    "shared": "partial",
+    "personal_epochs": "fine-tune",
+    "personal_proximal": "ditto",
+}
+
 
 def _batch_size(value: Any) -> int | Literal["all"]:
     if value == "all" or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10**9):
@@ -69,6 +77,35 @@ class _Training(Section):
     weighting: Literal["clients", "records"] = Field(
         "clients",
         description="Whether all clients weigh the same in a round, or as many times as they have records.",
+    )
+    personal: Personal | None = Field(
+        None,
+        description="How each client gets a model of its own, which goes to nobody else: parameters that are "
+        "not in `shared` stay at the client; or it trains the final model further; or a copy beside each "
+        "round (Ditto, Li et al. 2021).",
+        examples=["partial"],
+    )
+    shared: tuple[str, ...] | None = Field(
+        None,
+        strict=False,
+        min_length=1,
+        max_length=100,
+        description="Patterns of the names of the trained parameters that are sent, clipped and noised, such "
+        'as ["1.*"]; all other trained ones stay at each client.',
+    )
+    personal_epochs: int | None = Field(
+        None,
+        ge=1,
+        le=10**6,
+        description='How often a client goes through its records after the run with personal = "fine-tune", '
+        "such as 5.",
+    )
+    personal_proximal: float | None = Field(
+        None,
+        ge=0,
+        le=10**6,
+        description='The lambda of personal = "ditto": lambda/2 times the squared distance to the sent model '
+        "is added to the loss of the client's own copy; such as 0.1.",
     )
     trainer: Literal["fedprivacy", "opacus"] = Field(
         "fedprivacy", description='What computes DP-SGD; "opacus" needs the extra fedprivacy[opacus].'

@@ -22,6 +22,11 @@ from fedprivacy.scenario.sections import NAME
 from fedprivacy.scenario.words import explain, meant, missing, unknown_key, wrong_name
 
 _NAME = re.compile(NAME)
+# Keys that only one kind of personal model has.
+PERSONAL_DEFAULTS: Mapping[str, Tables] = {
+    "fine-tune": {"personal_epochs": 5},
+    "ditto": {"personal_proximal": 0.1},
+}
 BAD_NAME = "must be letters, digits and hyphens, at most 64"
 
 
@@ -225,6 +230,11 @@ def with_defaults(tables: Tables) -> Tables:
         new["privacy"] = {**privacy, "max_participations": rounds if usable else 1}
     if isinstance(new.get("privacy"), dict) and changes.has_direction(new["privacy"]):
         new["privacy"] = {"direction": "lifted", **new["privacy"]}
+    training = tables.get("training")
+    if isinstance(training, dict) and "shared" in training and "personal" not in training:
+        new["training"] = training = {**training, "personal": "partial"}
+    if isinstance(training, dict) and isinstance(training.get("personal"), str):
+        new["training"] = {**PERSONAL_DEFAULTS.get(training["personal"], {}), **training}
     data = tables.get("data")
     if isinstance(data, dict) and data.get("scaling") == "public" and "cut" not in data:
         new["data"] = {**data, "cut": 3.0}

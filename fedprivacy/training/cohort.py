@@ -45,17 +45,22 @@ def train_cohort(task: Task) -> Updates:
     """
     if task.options.adversarial is not None:
         return train_adversarially(task)
-    return train_layerwise(task) if is_layerwise(task.module) else _train_any(task)
+    if task.starts is not None or not is_layerwise(task.module):
+        return _train_any(task)
+    return train_layerwise(task)
 
 
-def way_of(module: nn.Module, batches: Batches, records: int) -> str:
+def way_of(module: nn.Module, batches: Batches, records: int, *, apart: bool = False) -> str:
     """The training method of clients that are protected as a whole, in words.
 
     Args:
         module: The model.
         batches: Draws their batches.
         records: The number of records of a client.
+        apart: Whether clients start at weights of their own.
     """
+    if apart:
+        return "each client from a personal part of its own, vectorised over clients (torch.func.vmap)"
     if not is_layerwise(module):
         return "as any module, vectorised over clients (torch.func.vmap)"
     kinds = kinds_of(module, batches, records)
@@ -105,7 +110,10 @@ def _train_any(task: Task) -> Stack:
     module, options, x, y = task.module, task.options, task.x, task.y
     device = x.device
     index, used, _ = task.batches(secret=False)
-    start = unflatten(module, task.sent)
+    sent = unflatten(module, task.sent)
+    start, apart = sent, task.starts is not None  # whether clients start at weights of their own
+    if apart:
+        start = unflatten(module, torch.tensor(task.starts, device=device))
     current: Weights = start
 
     def mean_loss(parameters: Weights, inputs: Tensor, labels: Tensor, weight: Tensor) -> Tensor:
@@ -121,8 +129,10 @@ def _train_any(task: Task) -> Stack:
     idle = ~rows_used.any(dim=2)
     for step in range(index.shape[1]):
         batch = rows[:, step]
-        steps = (per_client if step else shared)(current, x[batch], y[batch], weights_of_records[:, step])
-        steps = descended(steps, current, start, velocity, options, idle[:, step])
+        steps = (per_client if step or apart else shared)(
+            current, x[batch], y[batch], weights_of_records[:, step]
+        )
+        steps = descended(steps, current, sent, velocity, options, idle[:, step])
         if step:
             for name, direction in steps.items():
                 current[name].sub_(direction, alpha=options.learning_rate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from fedprivacy.models.from_code import call, load, source_digest
 from fedprivacy.models.frozen_part import FrozenPart
 from fedprivacy.models.lora import add_adapters
 from fedprivacy.models.partial_training import (
+    choose_shared,
     choose_trained,
     copy_frozen,
     frozen_part,
@@ -35,15 +37,31 @@ class ModelSpec:
         frozen: Its part that no client trains, None where a model by name is drawn and trained whole. Its
             values are those of seed 0 at every seed: they are public, and must not reveal the seed of a run's
             noise.
+        personal: The names of the parameters that each client trains for itself, from these values.
     """
 
     build: Callable[[int], nn.Module]
     code: str = ""
     frozen: FrozenPart | None = None
+    personal: tuple[str, ...] = ()
+
+    def of_client(self, module: nn.Module) -> nn.Module:
+        """The model that a client trains: a copy of the shared one, in which its personal part is trained."""
+        if not self.personal:
+            return module
+        whole, personal = copy.deepcopy(module), set(self.personal)
+        for name, value in whole.named_parameters():
+            value.requires_grad_(value.requires_grad or name in personal)
+        return whole
 
 
 def model_spec(
-    options: Logistic | Mlp | Cnn | Code, features: Sequence[int], classes: int, *, allow_code: bool = False
+    options: Logistic | Mlp | Cnn | Code,
+    features: Sequence[int],
+    classes: int,
+    *,
+    shared: Sequence[str] | None = None,
+    allow_code: bool = False,
 ) -> ModelSpec:
     """The model of a scenario on its data.
 
@@ -51,6 +69,7 @@ def model_spec(
         options: The scenario's model section.
         features: The shape of one record.
         classes: The number of outputs.
+        shared: Patterns of the trained parameters that are sent (`training.shared`); None: all of them.
         allow_code: Whether the scenario may run code (`--allow-code`).
 
     Raises:
@@ -62,7 +81,7 @@ def model_spec(
     if not isinstance(options, Code):
         with torch.device("meta"):  # takes no memory
             build(options, features, classes, seed=0)
-        if options.is_plain:
+        if options.is_plain and shared is None:
             return ModelSpec(lambda seed: build(options, features, classes, seed=seed))
     factory = load(options) if isinstance(options, Code) else None
     file = None if options.weights is None else WeightsFile.read(options.weights)
@@ -83,7 +102,8 @@ def model_spec(
     if isinstance(options, Code):
         check(module, make(0), options, features, classes)
         code = source_digest(options, module)
-    part = frozen_part(module, digest, stated_features(options))
+    personal = () if shared is None else choose_shared(module, shared)
+    part = frozen_part(module, digest, stated_features(options), personal)
     values = frozen_tensors(module)
     if not values:
         # Code may draw its weights, or read trained ones: only the user knows.
@@ -92,10 +112,12 @@ def model_spec(
 
     def build_with_frozen(seed: int) -> nn.Module:
         seeded = make(seed)
+        if shared is not None:
+            choose_shared(seeded, shared)
         copy_frozen(values, seeded)
         return seeded
 
-    return ModelSpec(build_with_frozen, code, part)
+    return ModelSpec(build_with_frozen, code, part, personal)
 
 
 def _partly_trained(module: nn.Module, options: Logistic | Mlp | Cnn | Code) -> nn.Module:
@@ -108,7 +130,10 @@ def _partly_trained(module: nn.Module, options: Logistic | Mlp | Cnn | Code) -> 
 
 
 def parts_by_name(
-    options: Logistic | Mlp | Cnn, features: Sequence[int], classes: int
+    options: Logistic | Mlp | Cnn,
+    features: Sequence[int],
+    classes: int,
+    shared: Sequence[str] | None = None,
 ) -> tuple[int, int, int]:
     """The numbers of trained parameters, of frozen ones, and of values in buffers of a model by name.
 
@@ -116,12 +141,15 @@ def parts_by_name(
         options: The scenario's model section.
         features: The shape of one record.
         classes: The number of outputs.
+        shared: As of `model_spec`; what stays at clients counts as frozen.
 
     Raises:
         InputError: the model does not fit such records, or has no parameter or layer that is named.
     """
     with torch.device("meta"):  # takes no memory
         module = _partly_trained(build(options, features, classes, seed=0), options)
+        if shared is not None:
+            choose_shared(module, shared)
     trained = trained_size(module)
     buffers = sum(value.numel() for value in module.buffers())
     return trained, sum(value.numel() for value in module.parameters()) - trained, buffers

@@ -140,6 +140,7 @@ class Task:
             (references,).
         shape: The padded shape; None: that of the largest client, whose size the others' rounding may reveal.
         drawn: Their batches, as `positions` returns them, if already drawn.
+        starts: Where each client starts, if not at `weights`, float32, shape (clients, parameters).
     """
 
     module: nn.Module
@@ -155,6 +156,7 @@ class Task:
     references: Index | None = None
     shape: Shape | None = None
     drawn: Drawn | None = None
+    starts: NDArray[np.float32] | None = None
 
     @cached_property
     def counts(self) -> Index:
@@ -240,6 +242,7 @@ class Task:
             clients=self.clients[places],
             sizes=None if self.sizes is None else self.sizes[places],
             shape=shape,
+            starts=None if self.starts is None else self.starts[places],
             drawn=(positions, used, steps[places]),
         )
 

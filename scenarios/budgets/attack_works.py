@@ -8,6 +8,7 @@ from dataclasses import replace
 from fedprivacy.account.entry import PlannedWork
 from fedprivacy.account.largest import Fits, Suggest
 from fedprivacy.attacks.audited_plan import audited_plan
+from fedprivacy.attacks.passive import Passive
 from fedprivacy.errors import InputError
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
@@ -15,7 +16,6 @@ from fedprivacy.population.clients import Population
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch, branches_of
-from fedprivacy.scenario.attack.sections import Passive
 from scenarios.budgets.operator_claims import as_operators
 from scenarios.budgets.planned_work import training_work
 

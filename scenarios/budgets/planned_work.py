@@ -81,7 +81,13 @@ def planned(scenario: AnyScenario, *, allow_code: bool = False, stated: Stated |
     clients = known(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
 
     def model_of(each: Scenario) -> Any:
-        return model_spec(each.model, clients.features, clients.dataset.classes, allow_code=allow_code)
+        return model_spec(
+            each.model,
+            clients.features,
+            clients.dataset.classes,
+            shared=each.training.shared,
+            allow_code=allow_code,
+        )
 
     if isinstance(scenario, TuneScenario):
         candidates = [scenario.candidate(number) for number in range(len(scenario.settings))]

@@ -106,5 +106,12 @@ def plan_in_advance(scenario: Scenario, allow_code: bool) -> Plan:
         return plan_of(scenario)
     people = known(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
     return plan_of(
-        scenario, model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
+        scenario,
+        model_spec(
+            scenario.model,
+            people.features,
+            people.dataset.classes,
+            shared=scenario.training.shared,
+            allow_code=allow_code,
+        ),
     )

@@ -103,8 +103,9 @@ def job_progress(first: str = "calibrating the noise") -> Iterator[Callable[[str
 def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
     """Prints the result of a run in at most six lines; `verbose`: with every assumption."""
     from fedprivacy.documents.kinds import read_whole
+    from fedprivacy.documents.redaction import withholds_personal
     from fedprivacy.documents.run import Final, RunDocument
-    from fedprivacy.report import budget_groups, majority
+    from fedprivacy.report import budget_groups, majority, personal
     from fedprivacy.report.groups import worst_group
 
     console, run = Terminal(soft_wrap=True), read_whole(RunDocument, document)
@@ -114,19 +115,22 @@ def show_run(document: Mapping[str, Any], verbose: bool = False) -> None:
     plural = "" if rounds == 1 else "s"
     verdict = majority.of_run(run)
     text = f"{quality} after {rounds} round{plural}{f', {verdict}' if verdict else ''}"
-    by_group, worst = budget_groups.accuracies(run), worst_group(run)
+    by_group, worst, of_clients = budget_groups.accuracies(run), worst_group(run), personal.sentence(run)
     text += f"; {by_group}" if by_group else ""
+    if of_clients and withholds_personal(document):
+        of_clients = f"operator-only: {as_clause(of_clients)}"
     if not verbose:
         notes = [f"operator-only: {missing}"] if (missing := _missing(run)) else []
         notes += [worst] if worst else []
+        notes += [of_clients] if of_clients else []
         notes += lines_of_run(run)[:1]  # the sentence; the variants are on the page
         result = "; ".join([text, *map(as_clause, notes)])
         of_groups = [each for group in run.privacy.groups or () for each in group.guarantees]
         show_brief(document, result, run.privacy.guarantees, _by_group(run.privacy), of_groups)
         return
     console.print(Text.assemble((run.name, "bold"), f": {text} ({run.cost})"))
-    if worst:
-        console.print(worst)
+    for line in filter(None, (worst, of_clients)):
+        console.print(line)
     listed = [*run.privacy.guarantees, *(g for group in run.privacy.groups or () for g in group.guarantees)]
     for guarantee in listed:
         console.print(f"- {guarantee.words}")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # torch and Flower are imported when a run begins, so that he
     from clients.fleet import Fleet
     from fedprivacy.scenario import Scenario
     from fedprivacy.scenario.erm import ErmScenario
+    from scenarios.engines.simulated_grid import SimulatedGrid
     from server.app import NodeView
 
 MOST_WORKERS = 1024
@@ -181,7 +182,11 @@ def _embedded(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool
 
     with WorkerPool(engine.workers) as pool:
         grid = EmbeddedGrid(make_app(fleet, pool=pool), [{"partition-id": 0, "num-partitions": 1}])
-        view = NodeView(grid.node_states, lambda round: faults_of(grid.states.values(), round))
+        view = NodeView(
+            grid.node_states,
+            lambda round: faults_of(grid.states.values(), round),
+            personal=_personal(scenario, fleet, grid),
+        )
         yield Launched(grid, view, grid.restore_node_states, pool.workers)
 
 
@@ -210,9 +215,26 @@ def _ray(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> 
             nodes = [{"partition-id": 0, "num-partitions": 1}]
             grid = RayGrid(workers, nodes, merge=merged, patient=stops_clients(fleet))
             view = NodeView(
-                grid.node_states, lambda round: faults_of(grid.states.values(), round), lambda: grid.retried
+                grid.node_states,
+                lambda round: faults_of(grid.states.values(), round),
+                lambda: grid.retried,
+                _personal(scenario, fleet, grid),
             )
             yield Launched(grid, view, grid.restore_node_states, workers.count)
+
+
+def _personal(
+    scenario: Scenario, fleet: Fleet, grid: SimulatedGrid
+) -> Callable[[NDArray[Any]], dict[str, Any] | None] | None:
+    """Measures the personal models of a simulation's clients; None where they have none."""
+    from clients.app import personal_states
+    from clients.personal_evaluation import evaluate_personal
+
+    if fleet.personal is None:
+        return None
+    return lambda model: evaluate_personal(
+        fleet, personal_states(grid.states.values(), fleet), model, scenario.data
+    )
 
 
 @contextmanager

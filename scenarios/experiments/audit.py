@@ -77,6 +77,11 @@ def audit(
     """
     check_options(method, canaries, trials, scenario.seed)
     check_privacy(scenario.privacy, scenario.name)
+    if scenario.training.personal is not None:
+        raise InputError(
+            "training.personal: an audit judges the model that all clients share, with planted canaries. "
+            "Remove it."
+        )
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     people = population(scenario.data)
     model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)

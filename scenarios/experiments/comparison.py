@@ -71,6 +71,11 @@ def cells_of(scenario: Scenario, model: ModelSpec) -> list[Cell]:
             'itself. Set privacy.trust = "central"; trust "none" is one of the cells all the same.'
         )
     _check_groups(scenario)
+    if scenario.training.personal is not None:
+        raise InputError(
+            "training.personal: a comparison measures the model that all clients share. Run the scenario by "
+            "itself, or remove it."
+        )
     cells = []
     for corner, epsilon, variation in places(scenario):
         scenarios = {seed: _scenario(scenario, corner, epsilon, variation, seed) for seed in settings.seeds}

@@ -42,6 +42,11 @@ def with_ablations(scenario: Scenario) -> Scenario:
             "--limits: ablations have one epsilon for all clients, and privacy.groups sets several. Leave it "
             "out, or remove the groups."
         )
+    if scenario.training.personal is not None:
+        raise InputError(
+            "--limits: ablations measure the model that all clients share. Leave it out, or remove "
+            "training.personal."
+        )
     if privacy.trust == "none" or privacy.epsilon is None:
         raise InputError(
             "--limits: ablations keep the epsilon of a run, and this scenario sets none. Set privacy.trust "

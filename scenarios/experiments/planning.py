@@ -199,6 +199,8 @@ def _check_scenario(scenario: Scenario) -> None:
             f'data.task = "{task}": a plan forecasts accuracy, which a classification '
             "alone has. Use fedprivacy run or fedprivacy compare, which report the measures of this task."
         )
+    if scenario.training.personal is not None:
+        raise InputError("training.personal: a plan forecasts the model that all clients share. Remove it.")
     if scenario.privacy.groups is not None:
         raise InputError(
             "privacy.groups: a plan has one epsilon for all clients, and would forecast better runs than "

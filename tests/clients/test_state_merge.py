@@ -7,6 +7,7 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
 from clients.fleet import Budgets
+from clients.personal_state import PersonalStates
 from clients.state_merge import changes, merged
 from fedprivacy.errors import Refusal
 from fedprivacy.messages.faults import Faults
@@ -84,3 +85,32 @@ def test_what_is_told_is_as_large_as_the_message_not_as_the_population() -> None
     many.spend(np.arange(100), 0)
     said = changes(before, state(many))
     assert sum(len(array.data) for array in said["budgets"].values()) < 10_000
+
+
+def personal(clients: list[int], value: float) -> PersonalStates:
+    return PersonalStates(np.array(clients), np.full((len(clients), 2), value, np.float32))
+
+
+def test_personal_models_of_two_messages_at_once_are_as_one_after_the_other() -> None:
+    """Each message returns its own clients alone, and no other client's row goes back in time."""
+    before = RecordDict({"personal": personal([1, 4, 6], 0.5).record()})
+    one, two = (PersonalStates.load(before, 2) for _ in range(2))
+    one.update(np.array([4, 2]), np.array([[1, 2], [3, 4]], np.float32))
+    two.update(np.array([1]), np.array([[5, 6]], np.float32))
+    parts = [changes(before, RecordDict({"personal": states.record()})) for states in (one, two)]
+    assert [PersonalStates.load(part, 2).clients.tolist() for part in parts] == [[2, 4], [1]]
+    both = PersonalStates.load(merged(merged(before, parts[0]), parts[1]), 2)
+    assert both.clients.tolist() == [1, 2, 4, 6]
+    assert both.rows.tolist() == [[5, 6], [3, 4], [1, 2], [0.5, 0.5]]
+    assert PersonalStates.load(before, 2).rows[0].tolist() == [0.5, 0.5]
+
+
+def test_personal_models_begin_where_nobody_has_one() -> None:
+    states = PersonalStates.empty(2)
+    states.update(np.array([3]), np.array([[7, 8]], np.float32))
+    there = PersonalStates.load(
+        merged(RecordDict(), changes(RecordDict(), RecordDict({"personal": states.record()}))), 2
+    )
+    initial = np.array([1, 2], np.float32)
+    assert there.of(np.array([0, 3, 5]), initial).tolist() == [[1, 2], [7, 8], [1, 2]]
+    assert there.only(np.array([0, 3])).clients.tolist() == [3]

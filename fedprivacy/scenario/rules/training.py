@@ -19,6 +19,7 @@ from fedprivacy.scenario.rules.groups import GROUP_RULES
 from fedprivacy.scenario.rules.messages import MESSAGE_RULES
 from fedprivacy.scenario.rules.model import MODEL_RULES
 from fedprivacy.scenario.rules.on_nodes import NODE_RULES
+from fedprivacy.scenario.rules.personal import PERSONAL_RULES
 from fedprivacy.scenario.rules.rounds import ROUND_RULES
 from fedprivacy.scenario.rules.server_noise import SERVER_NOISE_RULES
 from fedprivacy.scenario.rules.shares import SHARES_RULES
@@ -43,6 +44,7 @@ TRAINING_RULES: tuple[Entry[Values], ...] = (
     *SERVER_NOISE_RULES,
     *GROUP_RULES,
     *BUDGET_GROUP_RULES,
+    *PERSONAL_RULES,
 )
 
 

@@ -104,6 +104,11 @@ BROKEN = [
     (SIGNS, {"groups": GROUPS}, "groups", "after the encoding, whose codes it changes"),
     (CENTRAL, {"groups": GROUPS}, "groups", "the proof for them exchanges a client"),
     (CENTRAL, {"groups": GROUPS, "sampler": FixedSampling(2)}, "groups", '"fixed" has cohorts of a fixed size'),
+    (RECORDS, {"personal": "partial"}, "personal", "clipping one gradient no longer bounds what a record does"),
+    (CENTRAL, {"personal": "partial"}, "personal", '"separated" a client\'s past rounds change'),
+    (SHARES, {"personal": "ditto"}, "personal", "keep no parameters from round to round"),
+    (GROUPED, {"personal": "partial"}, "personal", "whose budgets differ"),
+    (LOCAL_PLAN, {"personal": "secret"}, "personal", "unknown. Use one of"),
 ]  # fmt: skip
 
 
