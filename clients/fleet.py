@@ -19,7 +19,7 @@ from torch import nn
 
 from clients.record_inputs import RecordInputs
 from fedprivacy.attacks.canaries import Canaries
-from fedprivacy.data.tasks import CLASSIFICATION
+from fedprivacy.data.tasks import NAMED
 from fedprivacy.errors import InputError
 from fedprivacy.models.losses import loss_of
 from fedprivacy.models.partial_training import trained_size
@@ -117,7 +117,10 @@ class Fleet:
             prepare_cuda()
         people = people or population(scenario.data)
         check_references(scenario, people)
-        model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
+        data = people.dataset
+        model = model_spec(
+            scenario.model, people.features, data.classes, task=data.task, allow_code=allow_code
+        )
         options, module = scenario.training, model.build(0)
         plan = plan or plan_of(scenario, model)
         _check_frozen(plan, model)
@@ -138,13 +141,13 @@ class Fleet:
                 proximal=options.proximal,
                 projection=options.projection,
                 averaging=options.averaging,
-                loss=loss_of(people.dataset.task, options.loss, options.huber_threshold),
+                loss=loss_of(data.task, options.loss, options.huber_threshold),
                 adversarial=_adversarial(options),
             ),
             by_records=options.weighting == "records",
             streams=run_streams(scenario, people, model.code),
             hosts=scenario.federation.hosts,
-            trainer=trainer_of(options.trainer, module, people.features, people.dataset.classes),
+            trainer=trainer_of(options.trainer, module, people.features, data.classes, data.task),
             device=options.device,
             client_timeout=scenario.federation.client_timeout,
             timeout=scenario.federation.timeout,
@@ -298,7 +301,7 @@ class Fleet:
         Raises:
             IndexError: there is such a label.
         """
-        if self.device == "cpu" or self.people.dataset.task != CLASSIFICATION:
+        if self.device == "cpu" or self.people.dataset.task not in NAMED:
             return
         labels, classes = self.people.dataset.y[np.concatenate(records)], self.people.dataset.classes
         if len(wrong := labels[(labels < 0) | (labels >= classes)]):

@@ -327,7 +327,7 @@ def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> f
 
 app = ServerApp()
 # Data that every process with the scenario reads completely, the server's too.
-_FILES = ("npz", "table", "flwr-datasets")
+_FILES = ("npz", "table", "text", "flwr-datasets")
 
 
 @app.main()
@@ -392,8 +392,9 @@ def _train(grid: Grid, scenario: Scenario, submitted: Submitted) -> RunDirectory
     use_one_thread()  # more round otherwise, in the features of held-out records too
     people = for_server(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
     check_references(scenario, people)
+    data = people.dataset
     model = model_spec(
-        scenario.model, people.features, people.dataset.classes, allow_code=submitted.allow_code
+        scenario.model, people.features, data.classes, task=data.task, allow_code=submitted.allow_code
     )
     plan = plan_of(scenario, model)
     masks = _masks(scenario, plan, submitted)

@@ -327,7 +327,8 @@ def _model(scenario: Scenario) -> ModelSpec:
     from fedprivacy.training.model_spec import model_spec
 
     people = _people(scenario)
-    return model_spec(scenario.model, people.features, people.dataset.classes)
+    data = people.dataset
+    return model_spec(scenario.model, people.features, data.classes, task=data.task)
 
 
 def _people(scenario: Scenario) -> Population:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.models.by_name import build
 from fedprivacy.models.from_code import call, load, source_digest
 from fedprivacy.models.frozen_part import FrozenPart
@@ -20,7 +21,7 @@ from fedprivacy.models.partial_training import (
     trained_size,
 )
 from fedprivacy.models.weights_file import WeightsFile
-from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, permit, stated_features
+from fedprivacy.scenario.model import Code, Model, Named, permit, stated_features
 from fedprivacy.training.module_checks import check
 
 
@@ -43,14 +44,20 @@ class ModelSpec:
 
 
 def model_spec(
-    options: Logistic | Mlp | Cnn | Code, features: Sequence[int], classes: int, *, allow_code: bool = False
+    options: Model,
+    features: Sequence[int],
+    classes: int,
+    *,
+    task: str = CLASSIFICATION,
+    allow_code: bool = False,
 ) -> ModelSpec:
     """The model of a scenario on its data.
 
     Args:
         options: The scenario's model section.
         features: The shape of one record.
-        classes: The number of outputs.
+        classes: The number of outputs, or of tokens.
+        task: What it predicts (`fedprivacy.data.tasks`).
         allow_code: Whether the scenario may run code (`--allow-code`).
 
     Raises:
@@ -81,7 +88,7 @@ def model_spec(
     module, digest = make(0), None if file is None else file.digest
     code = digest or ""
     if isinstance(options, Code):
-        check(module, make(0), options, features, classes)
+        check(module, make(0), options, features, classes, task)
         code = source_digest(options, module)
     part = frozen_part(module, digest, stated_features(options))
     values = frozen_tensors(module)
@@ -98,7 +105,7 @@ def model_spec(
     return ModelSpec(build_with_frozen, code, part)
 
 
-def _partly_trained(module: nn.Module, options: Logistic | Mlp | Cnn | Code) -> nn.Module:
+def _partly_trained(module: nn.Module, options: Model) -> nn.Module:
     """The module with a scenario's adapters, and with its choice of trained parameters."""
     adapters: list[str] = []
     if options.lora is not None:
@@ -107,9 +114,7 @@ def _partly_trained(module: nn.Module, options: Logistic | Mlp | Cnn | Code) -> 
     return module
 
 
-def parts_by_name(
-    options: Logistic | Mlp | Cnn, features: Sequence[int], classes: int
-) -> tuple[int, int, int]:
+def parts_by_name(options: Named, features: Sequence[int], classes: int) -> tuple[int, int, int]:
     """The numbers of trained parameters, of frozen ones, and of values in buffers of a model by name.
 
     Args:

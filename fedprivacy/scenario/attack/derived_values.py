@@ -17,7 +17,7 @@ from fedprivacy.scenario.attack.sections import (
     TrialAttack,
 )
 from fedprivacy.scenario.data import FileData
-from fedprivacy.scenario.model import Code, Logistic
+from fedprivacy.scenario.model import Code
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.scenario import Scenario
 
@@ -183,7 +183,8 @@ class AttackValues:
         model = self.around.run.model
         if isinstance(model, Code):
             return None
-        return 0 if isinstance(model, Logistic) or not model.hidden else model.hidden[-1]
+        hidden: tuple[int, ...] = getattr(model, "hidden", ())
+        return hidden[-1] if hidden else 0
 
     @property
     def planted(self) -> int:
