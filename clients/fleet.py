@@ -23,6 +23,7 @@ from fedprivacy.data.tasks import NAMED
 from fedprivacy.errors import InputError
 from fedprivacy.models.losses import loss_of
 from fedprivacy.models.partial_training import trained_size
+from fedprivacy.models.sequences import SEQUENCES
 from fedprivacy.plan.from_scenario import batches_of, check_sizes, plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.reference_data import check_references
@@ -277,7 +278,8 @@ class Fleet:
         """
         if self.plan.unit == "example" and self.trainer is not train_examples:
             return 1  # Opacus takes clients one after the other
-        if self.alone:
+        # Clients' texts are work enough for a call each, which plain autograd does faster than `vmap`.
+        if self.alone or isinstance(self.module, SEQUENCES):
             return 1
         rooms = _ROOMS if self.device == "cpu" else (*_ROOMS, 4 * _ROOMS[-1])
         most = next((room for room in rooms if room >= self.plan.population), rooms[-1])

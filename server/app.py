@@ -48,6 +48,7 @@ from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.records.run_record import RunRecord, round_event
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
+from fedprivacy.scenario.data import TextFile
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.sections import Server
@@ -229,6 +230,11 @@ def _run_rounds(
     if len(y) > 0:
         chunks = predictions(module, federation.model, x, data.task)
         record.measured = final_evaluation(scenario, people, y, chunks, record.plan.groups)
+    if isinstance(scenario.data, TextFile) and scenario.data.secrets:
+        from fedprivacy.attacks.secret_exposure import stated_exposure  # few runs have secrets
+
+        exposure = stated_exposure(whole, federation.model, scenario.data, record.ledger.to_json())
+        record.measured = {**record.measured, "exposure": exposure}
     if (why := nobody_took_part(record.rounds)) is not None:
         raise RunError(why)
 

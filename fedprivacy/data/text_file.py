@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, fields
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.data import storage
+from fedprivacy.data import npz, storage
+from fedprivacy.data.secrets import Secret, drawn_secrets, with_secrets
 from fedprivacy.data.source import SourceError
-from fedprivacy.data.texts import AUTHORS, VOCABULARY, arrays_of, play
+from fedprivacy.data.texts import AUTHORS, VOCABULARY, arrays_of, divided, play
 from fedprivacy.errors import Finding
 from fedprivacy.io.regular_file import read_regular
 from fedprivacy.randomness.streams import Streams
@@ -21,6 +23,7 @@ from fedprivacy.randomness.streams import Streams
 VERSION = 1  # of how files are made
 MAX_BYTES = 2**28  # of a text
 ROLES, SPEECHES = 100, 20  # of a simulated play
+SECRETS = "secrets"  # the array of authors, openings and digits
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,9 @@ class TextSource:
         held_out: The share of each author's records to test on.
         roles: The speakers of a simulated play; None: `ROLES`.
         speeches: The speeches of each; None: `SPEECHES`.
-        seed: Draws a simulated play.
+        secrets: The number of authors with a made-up secret in their text.
+        copies: How often each is there.
+        seed: Draws a simulated play, and the secrets.
     """
 
     path: str | None
@@ -45,6 +50,8 @@ class TextSource:
     held_out: float
     roles: int | None
     speeches: int | None
+    secrets: int
+    copies: int
     seed: int
 
     @classmethod
@@ -79,7 +86,24 @@ def _arrays(source: TextSource) -> dict[str, NDArray[Any]]:
             'no line names a speaker, such as "ANNA:" after an empty line',
             'Name them, or set authors = "paragraphs".',
         )
-    arrays = arrays_of(parts, source.tokens, source.window, source.held_out)
+    train, test = divided(parts, source.window, source.held_out)
+    if source.secrets > len(train):
+        raise SourceError(
+            [
+                Finding(
+                    ("data", "secrets"),
+                    f"more than the {len(train)} authors",
+                    "Each has one secret at most.",
+                    str(source.secrets),
+                )
+            ]
+        )
+    secrets = drawn_secrets(list(train), source.secrets, source.seed)
+    lines = Streams(source.seed).stream("text/lines of secrets")
+    train = with_secrets(train, secrets, source.copies, lines)
+    arrays = arrays_of(train, test, source.tokens, source.window)
+    rows = [(secret.author, secret.opening, secret.digits) for secret in secrets]
+    arrays[SECRETS] = np.array(rows, dtype=str).reshape(-1, 3)
     for name, what in (("x_train", "train"), ("x_test", "test")):
         if not len(arrays[name]):
             raise _wrong(
@@ -87,6 +111,12 @@ def _arrays(source: TextSource) -> dict[str, NDArray[Any]]:
                 "Take a longer text, a shorter window, or another held_out.",
             )
     return arrays
+
+
+def secrets(path: str) -> list[Secret]:
+    """The secrets in a text, from its .npz file."""
+    rows = npz.array(path, SECRETS)
+    return [Secret(*map(str, row)) for row in rows.tolist()]
 
 
 def _simulated(source: TextSource) -> str:

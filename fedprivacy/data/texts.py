@@ -73,36 +73,44 @@ def windows(tokens: NDArray[np.int64], length: int) -> tuple[NDArray[np.int64], 
     return used[:-1].reshape(count, length), used[1:].reshape(count, length)
 
 
-def arrays_of(parts: Parts, vocabulary: str, length: int, held_out: float) -> dict[str, NDArray[Any]]:
-    """The arrays of the .npz file of a text: the last windows of each author are held out.
+def divided(parts: Parts, length: int, held_out: float) -> tuple[Parts, Parts]:
+    """The texts to train on and those held out, the last windows of each author.
 
-    An author without a window to train on is left out.
+    An author without a window to train on is in neither.
 
     Args:
         parts: The text of each author.
-        vocabulary: The characters that are tokens.
         length: The positions of a window.
         held_out: The share of each author's windows that nobody trains on, rounded.
     """
-    kept: dict[str, list[NDArray[Any]]] = {f"{array}_{part}": [] for array in "xy" for part in _PARTS}
-    users: dict[str, list[str]] = {part: [] for part in _PARTS}
+    train: Parts = {}
+    test: Parts = {}
     for author, text in sorted(parts.items()):
-        x, y = windows(tokens_of(text, vocabulary), length)
-        cut = len(x) - round(len(x) * held_out)
-        if not cut:
-            continue
-        for part, rows in zip(_PARTS, (slice(cut), slice(cut, None)), strict=True):
-            kept[f"x_{part}"].append(x[rows])
-            kept[f"y_{part}"].append(y[rows])
-            users[part] += [author] * len(x[rows])
-    none = np.empty((0, length), np.int64)
+        count = max(0, len(text) - 1) // length
+        if end := (count - round(count * held_out)) * length:
+            train[author], test[author] = text[: end + 1], text[end:]
+    return train, test
+
+
+def arrays_of(train: Parts, test: Parts, vocabulary: str, length: int) -> dict[str, NDArray[Any]]:
+    """The arrays of the .npz file of texts.
+
+    Args:
+        train: The text of each author to train on.
+        test: The same held out.
+        vocabulary: The characters that are tokens.
+        length: The positions of a window.
+    """
     smallest = np.min_scalar_type(len(vocabulary))
-    arrays = {name: np.concatenate([none, *each]).astype(smallest) for name, each in kept.items()}
-    named = {f"user_{part}": np.array(users[part], dtype=str) for part in _PARTS}
-    return arrays | named | {"classes": np.array(token_names(vocabulary), dtype=str)}
-
-
-_PARTS = ("train", "test")
+    arrays: dict[str, NDArray[Any]] = {"classes": np.array(token_names(vocabulary), dtype=str)}
+    for part, texts in (("train", train), ("test", test)):
+        cut = [windows(tokens_of(text, vocabulary), length) for text in texts.values()]
+        none = np.empty((0, length), np.int64)
+        for name, each in zip("xy", zip((none, none), *cut, strict=True), strict=True):
+            arrays[f"{name}_{part}"] = np.concatenate(each).astype(smallest)
+        owners = [author for author, (x, _) in zip(texts, cut, strict=True) for _ in x]
+        arrays[f"user_{part}"] = np.array(owners, dtype=str)
+    return arrays
 
 
 def play(roles: int, speeches: int, stream: np.random.Generator) -> str:

@@ -11,7 +11,7 @@ from fedprivacy.documents.envelope import STATUS, TABLE, Document, Performance
 from fedprivacy.documents.guarantee import Privacy
 from fedprivacy.documents.headline import read_headline
 from fedprivacy.documents.ledger import TrainingLedger
-from fedprivacy.documents.quality import ClassAccuracy, ColumnGroups, Measures, UserAccuracies
+from fedprivacy.documents.quality import ClassAccuracy, ColumnGroups, Exposure, Measures, UserAccuracies
 from fedprivacy.documents.redaction import SEEDS
 from fedprivacy.io.document_part import CHECKED, Amount, Checked, Count, Number, Part, Raw, Texts
 
@@ -63,6 +63,7 @@ class Final(Part):
     measures: Measures | None = None
     groups: Annotated[tuple[ColumnGroups, ...], Field(max_length=100)] = ()
     users: UserAccuracies | None = None
+    exposure: Annotated[Exposure | None, Checked(Exposure | None, optional=True)] = None
 
     @model_validator(mode="before")
     @classmethod

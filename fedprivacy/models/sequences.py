@@ -204,3 +204,6 @@ class Transformer(nn.Module):
             self.norm(self.blocks(self.embedding(self.one_hot(records)) + self.position))
         )
         return outputs
+
+
+SEQUENCES = (Gru, Transformer)

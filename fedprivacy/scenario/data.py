@@ -490,6 +490,14 @@ class TextFile(FileData):
         description="The speeches of each speaker of a simulated play; without it 20.",
         examples=[20],
     )
+    secrets: int = Field(
+        0,
+        ge=0,
+        le=1000,
+        description="The number of authors in whose text a made-up secret is, to measure how exposed it is, "
+        "such as 10.",
+    )
+    copies: int = Field(10, ge=1, le=10_000, description="How often each secret is in its author's text.")
 
     @property
     def file(self) -> str:

@@ -200,7 +200,11 @@ def loaded_file(v: Values) -> str | tuple[Finding, ...] | None:
 
     kinds: dict[str, tuple[Any, Callable[[Any], str], tuple[str, ...]]] = {
         "table": (table_file.TableSource, table_file.file, ("path", "label", "held_out")),
-        "text": (text_file.TextSource, text_file.file, ("authors", "window", "held_out", "seed")),
+        "text": (
+            text_file.TextSource,
+            text_file.file,
+            ("authors", "window", "held_out", "secrets", "copies", "seed"),
+        ),
         "flwr-datasets": (Source, hub.file, ("path", "train", "test", "label")),
     }
     source, make, needed = kinds[v["data.name"]]

@@ -78,7 +78,9 @@ def scenario(*overrides: str) -> Scenario:
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("trust", TRUSTS)
 def test_a_run_measures_next_tokens(trust: str, model: str, tmp_path: Path) -> None:
-    document = run(scenario(*TRUSTS[trust], *MODELS[model]), tmp_path, report=(trust, model) == ("none", "gru"))
+    document = run(
+        scenario(*TRUSTS[trust], *MODELS[model]), tmp_path, report=(trust, model) == ("none", "gru")
+    )
     assert document["metric"] == "token_accuracy"
     final = document["final"]
     assert final["accuracy"] is None
@@ -123,7 +125,9 @@ def test_a_part_may_be_frozen_or_have_adapters(part: tuple[str, ...], tmp_path: 
 
 
 def test_adapters_of_what_is_no_linear_layer_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"matches no linear layer\. The linear layers are: embedding, input"):
+    with pytest.raises(
+        InputError, match=r"matches no linear layer\. The linear layers are: embedding, input"
+    ):
         run(scenario("model.lora={rank=2, alpha=4.0, targets=['recurrent']}"), tmp_path)
 
 
@@ -167,7 +171,7 @@ REFUSED = {
     "nothing held out": ("ANNA:\n" + "a" * 17, (), "no author has 17 characters or more to test on"),
     "no UTF-8": (b"ANNA:\n\xff\xfe", (), "byte 6 is no UTF-8"),
     "a directory": (None, ("data.path='.'",), "data.path"),
-    "keys of a play": (LINES, ("data.roles=3",), "data.roles = 3: has no effect"),
+    "keys of a play": (LINES, ("data.roles=3",), "data.roles=3: has no effect"),
     "scaling": (LINES, ("data.scaling=per-record",), "scaling would change them"),
     "a character twice": (LINES, ("data.vocabulary='aba'",), "must have each character once"),
     "a classifier": (LINES, ("model={name='mlp'}",), 'Use name = "gru" or name = "transformer"'),
@@ -255,3 +259,58 @@ def test_opacus_trains_texts_too(tmp_path: Path) -> None:
         for name in ("opacus", "fedprivacy")
     ]
     assert float(weights[0]) == pytest.approx(float(weights[1]), rel=1e-4)
+
+
+SECRETS = ("data.secrets=3", "data.copies=2", "data.window=25", "data.speeches=3")
+
+
+@pytest.mark.parametrize("trust", ["none", "central", "dp-sgd"])
+def test_secrets_in_texts_are_ranked_beside_the_bound_of_the_clients_epsilon(
+    trust: str, tmp_path: Path
+) -> None:
+    document = run(scenario(*TRUSTS[trust], *SECRETS), tmp_path, report=trust == "central")
+    exposure = document["final"]["exposure"]
+    assert len(exposure["bits"]) == 3
+    assert exposure["mean"] == pytest.approx(np.mean(exposure["bits"]))
+    assert (exposure["copies"], exposure["candidates"]) == (2, 10**4)
+    assert exposure["chance"] == pytest.approx(1.44, abs=0.01)
+    folder = Path(document["path"])
+    assert checked_document(folder)["final"]["exposure"] == exposure
+    if trust != "central":  # a secret is in several records
+        assert exposure["bound"] is None
+        return
+    assert 1.44 < exposure["bound"] < np.log2(10**4)
+    page = (folder / "report.html").read_text()
+    assert "What the model remembers" in page
+    assert "allows a mean of at most" in page
+    document["final"]["exposure"]["bound"] = 1.0
+    (folder / "run.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"final\.exposure\.bound"):
+        checked_document(folder)
+
+
+def test_secrets_change_no_record_of_another_author() -> None:
+    with_some, without = (population(scenario(*SECRETS, f"data.secrets={n}").data) for n in (1, 0))
+    changed = [
+        client
+        for client in range(6)
+        if not np.array_equal(
+            *(people.dataset.x[people.partition.records(client)] for people in (with_some, without))
+        )
+    ]
+    assert len(changed) == 1
+    assert np.array_equal(with_some.dataset.x_test, without.dataset.x_test)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (("data.partition=iid", "data.clients=3"), "all copies of a secret must be one client's"),
+        (("data.window=20",), "a secret with its opening has 22 characters"),
+        (("data.vocabulary='abc'",), "secrets are written in small letters"),
+        (("data.secrets=9",), "more than the 6 authors"),
+    ],
+)
+def test_secrets_that_cannot_be_planted_are_refused(keys: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        scenario(*SECRETS, *keys)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from fedprivacy.data.secrets import LONGEST, USED
 from fedprivacy.data.tasks import CLASSIFICATION, NAMED, NEXT_TOKEN, REGRESSION
 from fedprivacy.errors import Finding
 from fedprivacy.io.rule_table import Check, Entry, Rule
@@ -98,6 +99,25 @@ TOKEN_RULES: tuple[Entry[Values], ...] = (
             "Remove it, or path.",
         )
         for key in ("roles", "speeches")
+    ),
+    Rule(
+        "data.secrets",
+        lambda v: bool(v["data.secrets"]) and v["data.partition"] != "by-user",
+        "all copies of a secret must be one client's",
+        'Set partition = "by-user".',
+    ),
+    Rule(
+        "data.window",
+        lambda v: bool(v["data.secrets"] and v["data.window"]) and v["data.window"] < LONGEST,
+        lambda v: f"a secret with its opening has {LONGEST} characters",
+        f"At least {LONGEST}, or no secrets.",
+    ),
+    Rule(
+        "data.vocabulary",
+        lambda v: bool(v["data.secrets"] and v["data.vocabulary"]) and not set(v["data.vocabulary"]) >= USED,
+        "secrets are written in small letters, digits, spaces and ends of lines",
+        "Add those that it lacks, or set secrets = 0.",
+        shown=False,
     ),
     _of_tokens(
         "model.name",

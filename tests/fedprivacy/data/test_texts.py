@@ -10,6 +10,7 @@ from fedprivacy.data.texts import (
     arrays_of,
     by_paragraph,
     by_speaker,
+    divided,
     play,
     token_names,
     tokens_of,
@@ -67,7 +68,7 @@ def test_windows_follow_each_other_and_each_position_is_a_target_once() -> None:
 
 def test_the_last_windows_of_each_author_are_held_out() -> None:
     parts = {"B": "x" * 41, "A": "ab" * 10 + "a", "C": "abcd", "D": "abcde"}
-    arrays = arrays_of(parts, "abx", 4, 0.2)
+    arrays = arrays_of(*divided(parts, 4, 0.2), "abx", 4)
     assert arrays["user_train"].tolist() == ["A"] * 4 + ["B"] * 8 + ["D"]
     assert arrays["user_test"].tolist() == ["A"] + ["B"] * 2
     assert arrays["x_test"][0].tolist() == [0, 1, 0, 1]
@@ -75,7 +76,7 @@ def test_the_last_windows_of_each_author_are_held_out() -> None:
     assert arrays["x_train"][-1].tolist() == [0, 1, 3, 3]  # of "abcde", c, d and e are no tokens
     assert arrays["classes"].tolist() == ["a", "b", "x", OTHER]
     # Another author's text changes no record of these.
-    other = arrays_of({**parts, "B": "y" * 50}, "abx", 4, 0.2)
+    other = arrays_of(*divided({**parts, "B": "y" * 50}, 4, 0.2), "abx", 4)
     assert np.array_equal(other["x_train"][:4], arrays["x_train"][:4])
     assert np.array_equal(other["classes"], arrays["classes"])
 
