@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from fedprivacy.randomness.streams import Streams
+if TYPE_CHECKING:  # rules of scenarios import this module, and need no numpy
+    import numpy as np
 
 DIGITS = "0123456789"
 LENGTH = 4  # digits of a secret
@@ -51,6 +51,8 @@ def drawn_secrets(authors: list[str], count: int, seed: int) -> list[Secret]:
         count: The number of secrets, at most that of the authors.
         seed: Draws authors, openings and digits.
     """
+    from fedprivacy.randomness.streams import Streams
+
     stream = Streams(seed).stream("text/secrets")
     chosen = stream.choice(len(authors), count, replace=False)
     secrets = []

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fedprivacy.data import npz, storage
 from fedprivacy.data.secrets import Secret, drawn_secrets, with_secrets
 from fedprivacy.data.source import SourceError
-from fedprivacy.data.texts import AUTHORS, VOCABULARY, arrays_of, divided, play
+from fedprivacy.data.texts import AUTHORS, VOCABULARY, arrays_of, divided, simulated_text
 from fedprivacy.errors import Finding
 from fedprivacy.io.regular_file import read_regular
 from fedprivacy.randomness.streams import Streams
@@ -121,7 +121,7 @@ def secrets(path: str) -> list[Secret]:
 
 def _simulated(source: TextSource) -> str:
     stream = Streams(source.seed).stream("text/play")
-    return play(source.roles or ROLES, source.speeches or SPEECHES, stream)
+    return simulated_text(source.roles or ROLES, source.speeches or SPEECHES, stream)
 
 
 def _read(path: str) -> str:

@@ -113,7 +113,7 @@ def arrays_of(train: Parts, test: Parts, vocabulary: str, length: int) -> dict[s
     return arrays
 
 
-def play(roles: int, speeches: int, stream: np.random.Generator) -> str:
+def simulated_text(roles: int, speeches: int, stream: np.random.Generator) -> str:
     """A simulated play in a small grammar, in which each role has its own favourite words.
 
     Args:

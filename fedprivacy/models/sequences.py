@@ -90,7 +90,7 @@ class _Recurrence(torch.autograd.Function):
 
 
 class Recurrent(nn.Module):
-    """The recurrent weights of a gated layer, which are no linear layer: they are applied at each position.
+    """The recurrent weights of a gated layer: no linear layer, since each position applies them.
 
     Args:
         width: The width of the state.

@@ -191,7 +191,7 @@ class Values:
 
 
 def loaded_file(v: Values) -> str | tuple[Finding, ...] | None:
-    """The .npz file that a table, a text or a data set of flwr-datasets is made into, or the reason for none.
+    """The .npz file that a table, text or data set of flwr-datasets is made into, or the reason for none.
 
     None where a key of the source is missing or wrong by itself.
     """

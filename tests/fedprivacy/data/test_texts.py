@@ -11,7 +11,7 @@ from fedprivacy.data.texts import (
     by_paragraph,
     by_speaker,
     divided,
-    play,
+    simulated_text,
     token_names,
     tokens_of,
     windows,
@@ -82,10 +82,10 @@ def test_the_last_windows_of_each_author_are_held_out() -> None:
 
 
 def test_a_simulated_play_has_its_roles_and_its_own_grammar() -> None:
-    text = play(5, 3, np.random.default_rng(0))
+    text = simulated_text(5, 3, np.random.default_rng(0))
     parts = by_speaker(text)
     assert sorted(parts) == [f"ROLE {number}" for number in range(1, 6)]
     assert all(set(part) <= set(VOCABULARY) for part in parts.values())
     assert all(line[-1] in ".!?" for part in parts.values() for line in part.splitlines())
-    assert text == play(5, 3, np.random.default_rng(0))
-    assert text != play(5, 3, np.random.default_rng(1))
+    assert text == simulated_text(5, 3, np.random.default_rng(0))
+    assert text != simulated_text(5, 3, np.random.default_rng(1))
