@@ -20,10 +20,11 @@ from torch import nn
 from clients.personal_state import check_memory
 from clients.record_inputs import RecordInputs
 from fedprivacy.attacks.canaries import Canaries
-from fedprivacy.data.tasks import CLASSIFICATION
+from fedprivacy.data.tasks import NAMED
 from fedprivacy.errors import InputError
 from fedprivacy.models.losses import loss_of
 from fedprivacy.models.partial_training import trained_size
+from fedprivacy.models.sequences import SEQUENCES
 from fedprivacy.plan.from_scenario import batches_of, check_sizes, plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.reference_data import check_references
@@ -122,10 +123,12 @@ class Fleet:
             prepare_cuda()
         people = people or population(scenario.data)
         check_references(scenario, people)
+        data = people.dataset
         model = model_spec(
             scenario.model,
             people.features,
-            people.dataset.classes,
+            data.classes,
+            task=data.task,
             shared=scenario.training.shared,
             allow_code=allow_code,
         )
@@ -152,13 +155,13 @@ class Fleet:
                 proximal=options.proximal,
                 projection=options.projection,
                 averaging=options.averaging,
-                loss=loss_of(people.dataset.task, options.loss, options.huber_threshold),
+                loss=loss_of(data.task, options.loss, options.huber_threshold),
                 adversarial=_adversarial(options),
             ),
             by_records=options.weighting == "records",
             streams=run_streams(scenario, people, model.code),
             hosts=scenario.federation.hosts,
-            trainer=trainer_of(options.trainer, module, people.features, people.dataset.classes),
+            trainer=trainer_of(options.trainer, module, people.features, data.classes, data.task),
             device=options.device,
             client_timeout=scenario.federation.client_timeout,
             timeout=scenario.federation.timeout,
@@ -292,7 +295,8 @@ class Fleet:
         """
         if self.plan.unit == "example" and self.trainer is not train_examples:
             return 1  # Opacus takes clients one after the other
-        if self.alone:
+        # Clients' texts are work enough for a call each, which plain autograd does faster than `vmap`.
+        if self.alone or isinstance(self.module, SEQUENCES):
             return 1
         rooms = _ROOMS if self.device == "cpu" else (*_ROOMS, 4 * _ROOMS[-1])
         most = next((room for room in rooms if room >= self.plan.population), rooms[-1])
@@ -317,7 +321,7 @@ class Fleet:
         Raises:
             IndexError: there is such a label.
         """
-        if self.device == "cpu" or self.people.dataset.task != CLASSIFICATION:
+        if self.device == "cpu" or self.people.dataset.task not in NAMED:
             return
         labels, classes = self.people.dataset.y[np.concatenate(records)], self.people.dataset.classes
         if len(wrong := labels[(labels < 0) | (labels >= classes)]):

@@ -48,6 +48,7 @@ from fedprivacy.records.run_directory import Checkpoint, RunDirectory
 from fedprivacy.records.run_record import RunRecord, round_event
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.bundled import code_allowed, scenario_of_app
+from fedprivacy.scenario.data import TextFile
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.loading import AnyScenario
 from fedprivacy.scenario.sections import Server
@@ -234,6 +235,11 @@ def _run_rounds(
         record.measured = final_evaluation(scenario, people, y, chunks)
     if view.personal is not None and (personal := view.personal(federation.model)) is not None:
         record.measured = {**record.measured, "personal": personal}
+    if isinstance(scenario.data, TextFile) and scenario.data.secrets:
+        from fedprivacy.attacks.secret_exposure import stated_exposure  # few runs have secrets
+
+        exposure = stated_exposure(whole, federation.model, scenario.data, record.ledger.to_json())
+        record.measured = {**record.measured, "exposure": exposure}
     if (why := nobody_took_part(record.rounds)) is not None:
         raise RunError(why)
 
@@ -332,7 +338,7 @@ def _denominator(scenario: Scenario, plan: Plan, agreed: NDArray[np.int64]) -> f
 
 app = ServerApp()
 # Data that every process with the scenario reads completely, the server's too.
-_FILES = ("npz", "table", "flwr-datasets")
+_FILES = ("npz", "table", "text", "flwr-datasets")
 
 
 @app.main()
@@ -397,10 +403,12 @@ def _train(grid: Grid, scenario: Scenario, submitted: Submitted) -> RunDirectory
     use_one_thread()  # more round otherwise, in the features of held-out records too
     people = for_server(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
     check_references(scenario, people)
+    data = people.dataset
     model = model_spec(
         scenario.model,
         people.features,
-        people.dataset.classes,
+        data.classes,
+        task=data.task,
         shared=scenario.training.shared,
         allow_code=submitted.allow_code,
     )

@@ -14,7 +14,7 @@ from fedprivacy.attacks.rounds_attack import Ids, RoundsAttack
 from fedprivacy.io.rule_table import Entry, First, Rule, exceeds
 from fedprivacy.scenario.attack.derived_values import AttackValues
 from fedprivacy.scenario.attack.seats import not_from
-from fedprivacy.scenario.model import Code, Logistic
+from fedprivacy.scenario.model import Code
 
 if TYPE_CHECKING:  # a scenario is read without torch
     from torch import nn
@@ -28,7 +28,8 @@ def _last_hidden(v: AttackValues) -> int | None:
     model = v.around.run.model
     if isinstance(model, Code):
         return None
-    return 0 if isinstance(model, Logistic) or not model.hidden else model.hidden[-1]
+    hidden: tuple[int, ...] = getattr(model, "hidden", ())
+    return hidden[-1] if hidden else 0
 
 
 def _planted(v: AttackValues) -> int:

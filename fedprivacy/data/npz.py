@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.data.file_format import BEGIN, explain_format
-from fedprivacy.data.tasks import CLASSIFICATION, REGRESSION
+from fedprivacy.data.tasks import CLASSIFICATION, NAMED, NEXT_TOKEN, REGRESSION
 from fedprivacy.errors import InputError
 from fedprivacy.io import npy
 from fedprivacy.io.escape import on_one_line
@@ -300,15 +300,13 @@ def _facts(path: str, stamp: tuple[str, int, int], task: str) -> Facts:
     tops = []
     for name in ("y_train", "y_test"):
         labels = array(path, name)
-        wrongs += (
-            _wrong_labels(name, labels) if task == CLASSIFICATION else _wrong_targets(name, labels, task)
-        )
-        tops.append(0 if wrongs or task != CLASSIFICATION else int(labels.max()))
+        wrongs += _wrong_labels(name, labels) if task in NAMED else _wrong_targets(name, labels, task)
+        tops.append(0 if wrongs or task not in NAMED else int(labels.max()))
     names, classes = (
         tuple(map(_word, array(path, name).tolist())) if name in headers else ()
         for name in ("feature_names", "classes")
     )
-    targets = None if task == CLASSIFICATION else math.prod(headers["y_train"].shape[1:])
+    targets = None if task in NAMED else math.prod(headers["y_train"].shape[1:])
     if targets and classes and len(classes) != targets:
         wrongs.append((f"classes has {len(classes)} names for {targets} targets", "Give each target a name."))
     for listed, given, what in (("feature_names", names, "column"), ("classes", classes, "class")):
@@ -345,6 +343,13 @@ def _misfits(headers: dict[str, Header], task: str) -> Iterator[tuple[str, str]]
                 f"{name} has shape {header.shape}",
                 "One row for each record is needed: (records, features).",
             )
+        elif name.startswith("y_") and task == NEXT_TOKEN:
+            if header.shape != headers[f"x_{name[2:]}"].shape or len(header.shape) != 2:
+                yield (
+                    f"{name} has shape {header.shape}",
+                    "A token for each of a record is needed, the one that follows: x and y of shape "
+                    "(records, positions).",
+                )
         elif name.startswith("y_") and task != CLASSIFICATION:
             if len(header.shape) not in (1, 2) or 0 in header.shape[1:]:
                 yield (
@@ -365,7 +370,7 @@ def _misfits(headers: dict[str, Header], task: str) -> Iterator[tuple[str, str]]
     if train != test:
         yield f"records have shape {train} in x_train and {test} in x_test", "Both must be of the same kind."
     train_targets, test_targets = (headers[f"y_{part}"].shape[1:] for part in ("train", "test"))
-    if train_targets != test_targets and task != CLASSIFICATION:
+    if train_targets != test_targets and task not in NAMED:
         what = f"targets have shape {train_targets} in y_train and {test_targets} in y_test"
         yield what, "Both must be of the same kind."
     names = headers.get("feature_names")
@@ -378,7 +383,7 @@ def _misfits(headers: dict[str, Header], task: str) -> Iterator[tuple[str, str]]
 
 def remedy(name: str, header: Header, task: str = CLASSIFICATION) -> str:
     """The remedy for an array of values of another kind."""
-    if name.startswith("y_") and task != CLASSIFICATION:
+    if name.startswith("y_") and task not in NAMED:
         return "Save real numbers." if task == REGRESSION else "Save a column of 0 and 1 for each label."
     if name.startswith("user_") and header.dtype.kind != "O":
         return "Save whole numbers or words."

@@ -14,8 +14,9 @@ import mmap
 import os
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.lib.format import write_array_header_1_0
@@ -89,6 +90,46 @@ def folder() -> Path:
     """Where copies of data are kept."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "fedprivacy"
+
+
+def converted(key: object, source: str, make: Callable[[], Mapping[str, NDArray[Any]]]) -> str:
+    """The path of the .npz file that a source is made into, made where it is not there yet.
+
+    Args:
+        key: Identifies the content; changes whenever the source or its settings do.
+        source: The source's name, for messages.
+        make: Makes the arrays.
+
+    Raises:
+        InputError: if the cache folder cannot be written.
+    """
+    name = hashlib.blake2b(repr(key).encode(), digest_size=16).hexdigest()
+    target = folder() / f"{name}.npz"
+    if target.exists():
+        return str(target)
+    arrays = dict(make())
+    for array, values in arrays.items():
+        if values.dtype.hasobject:  # they would be pickled
+            raise InputError(f"{source}: {array} holds objects. Give numbers.")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with replacing(target, OWNER_ONLY) as opened:
+            np.savez(opened, **arrays)  # type: ignore[arg-type]
+    except OSError as error:
+        raise InputError(
+            f"{target.parent}: {error.strerror or error}. It keeps the records of {source}: make room, "
+            "or set XDG_CACHE_HOME to another folder."
+        ) from error
+    return str(target)
+
+
+def stamp_of(path: str) -> object:
+    """Changes when a file does; None where it is not there, which reading it explains."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return os.path.abspath(path), status.st_size, status.st_mtime_ns
 
 
 def _write(file: Path, shape: tuple[int, ...], scaled: Iterator[NDArray[np.float32]]) -> None:

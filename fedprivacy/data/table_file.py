@@ -5,8 +5,6 @@ That file is a copy of private data, which only its owner may read; it may be de
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
@@ -19,7 +17,6 @@ from fedprivacy.data import storage, tables
 from fedprivacy.data.source import SourceError
 from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.errors import Finding, InputError
-from fedprivacy.io.atomic import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,24 +58,14 @@ def file(source: TableSource) -> str:
         SourceError: if the table cannot be read, or a column cannot be used.
         InputError: if the cache folder cannot be written.
     """
-    stamps = _stamps(source)
+
+    def make() -> dict[str, NDArray[Any]]:
+        train, held, _ = _parts(source)
+        return tables.arrays_of(train, held)
+
     given = astuple(source)
     chosen = given[:-1] if source.task == CLASSIFICATION else given  # as in files of earlier versions
-    key = hashlib.blake2b(repr((VERSION, "table", chosen, stamps)).encode(), digest_size=16)
-    target = storage.folder() / f"{key.hexdigest()}.npz"
-    if target.exists():
-        return str(target)
-    train, held, _ = _parts(source)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with replacing(target, storage.OWNER_ONLY) as opened:
-            tables.save(opened, tables.arrays_of(train, held))
-    except OSError as error:
-        raise InputError(
-            f"{target.parent}: {error.strerror or error}. It keeps the records of {source.path}: make room, "
-            "or set XDG_CACHE_HOME to another folder."
-        ) from error
-    return str(target)
+    return storage.converted((VERSION, "table", chosen, _stamps(source)), source.path, make)
 
 
 def held_out_columns(source: TableSource) -> dict[str, NDArray[Any]]:
@@ -137,16 +124,7 @@ def _parts(source: TableSource) -> tuple[tables.Table, tables.Table, pd.DataFram
 
 
 def _stamps(source: TableSource) -> list[object]:
-    return [_stamp(path) for path in (source.path, source.test) if path is not None]
-
-
-def _stamp(path: str) -> object:
-    """Changes when a file does; None where it is not there, which reading it explains."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return os.path.abspath(path), status.st_size, status.st_mtime_ns
+    return [storage.stamp_of(path) for path in (source.path, source.test) if path is not None]
 
 
 def _split(line: str) -> tuple[str, str]:

@@ -6,9 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fedprivacy.io.document_part import Number, Part
+from fedprivacy.io.document_part import Checked, Number, Part
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Bits = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 Records = Annotated[int, Field(ge=0, le=10**12)]
 # Metrics by name (`fedprivacy.models.metrics.registry`); null where one is not defined.
 Measures = Annotated[dict[str, Annotated[float, Field(allow_inf_nan=False)] | None], Field(max_length=100)]
@@ -120,3 +121,25 @@ class UserAccuracies(Part):
     worst_users: Records
     worst_by_chance: Share | None = None
     quantiles: Annotated[tuple[Quantile, ...], Field(max_length=1001)] = ()
+
+
+class Exposure(Part):
+    """The exposure of made-up secrets in clients' texts, in bits (`fedprivacy.attacks.secret_exposure`).
+
+    It depends on the final model and on the secrets alone, so that whoever sees the model may see it too.
+
+    Args:
+        copies: How often each secret is in the text of its client.
+        candidates: The number of candidates that it is ranked among.
+        bits: The exposure of each secret.
+        mean: Of these.
+        chance: The mean exposure of a secret that the model has not seen.
+        bound: The largest mean that the guarantee for a client allows; null where there is none.
+    """
+
+    copies: Records
+    candidates: Records
+    bits: Annotated[tuple[Bits, ...], Field(min_length=1, max_length=1000)]
+    mean: Bits
+    chance: Bits
+    bound: Annotated[Bits | None, Checked(Number | None)] = None

@@ -14,6 +14,7 @@ from fedprivacy.documents.ledger import TrainingLedger
 from fedprivacy.documents.quality import (
     ClassAccuracy,
     ColumnGroups,
+    Exposure,
     Measures,
     PersonalAccuracies,
     UserAccuracies,
@@ -73,6 +74,7 @@ class Final(Part):
     groups: Annotated[tuple[ColumnGroups, ...], Field(max_length=100)] = ()
     users: UserAccuracies | None = None
     personal: Annotated[PersonalAccuracies | None, Checked(PersonalAccuracies, optional=True)] = None
+    exposure: Annotated[Exposure | None, Checked(Exposure | None, optional=True)] = None
 
     @model_validator(mode="before")
     @classmethod

@@ -14,26 +14,35 @@ from fedprivacy.data.images import EPSILON, GROUP, SMALLEST, scattered, square_i
 from fedprivacy.errors import InputError
 from fedprivacy.models.partial_training import frozen_part, trained_parameters
 from fedprivacy.models.scattering import Scattering
-from fedprivacy.scenario.model import Cnn, Logistic, Mlp
+from fedprivacy.models.sequences import Gru, Transformer
+from fedprivacy.scenario.model import ByName, Cnn, Logistic, Named
+from fedprivacy.scenario.model import Gru as GruOptions
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
 
-def build(options: Logistic | Mlp | Cnn, features: Sequence[int], classes: int, *, seed: int) -> nn.Module:
+def build(options: Named, features: Sequence[int], classes: int, *, seed: int) -> nn.Module:
     """The model that a scenario names, initialised from a seed.
 
     Args:
         options: The scenario's model section.
-        features: The shape of one record; it is flattened but for a CNN.
-        classes: The number of outputs.
+        features: The shape of one record; it is flattened but for a CNN. Of a text, its positions.
+        classes: The number of outputs, or of tokens.
         seed: Seeds the initial weights. Logistic models start at zero (their loss is convex).
 
     Returns:
-        A module from (batch, *features) to (batch, classes) logits.
+        A module from (batch, *features) to (batch, classes) logits; of texts from (batch, positions) to
+        (batch, positions, tokens).
 
     Raises:
         InputError: if the model needs images and the records are none.
     """
+    if not isinstance(options, ByName):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            if isinstance(options, GruOptions):
+                return Gru(classes, options.embedding, options.width)
+            return Transformer(classes, features[0], options.width, options.layers, options.heads)
     layers, features = _front(options, features)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -78,7 +87,7 @@ class GroupNorm(nn.GroupNorm):
         return f"groups={self.num_groups}, eps={self.eps}"
 
 
-def _front(options: Logistic | Mlp | Cnn, features: Sequence[int]) -> tuple[list[nn.Module], tuple[int, ...]]:
+def _front(options: ByName, features: Sequence[int]) -> tuple[list[nn.Module], tuple[int, ...]]:
     """The frozen layers that make features of images, and the shape of what the other layers read.
 
     Group normalisation uses the features of one image alone, so it costs no privacy.

@@ -10,12 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from fedprivacy.data.tasks import CLASSIFICATION
+from fedprivacy.data.tasks import CLASSIFICATION, NAMED
 from fedprivacy.models.by_name import unflatten
 from fedprivacy.models.losses import CROSS_ENTROPY, Loss
 from fedprivacy.models.metrics.classes import Accuracy, BalancedAccuracy
 from fedprivacy.models.metrics.registry import PRIMARY, Measurement
-from fedprivacy.models.prediction import CHUNK, Predictions
+from fedprivacy.models.prediction import Predictions, chunks_of
 
 
 @dataclass(frozen=True)
@@ -78,18 +78,17 @@ def evaluate(
         module: A module to (batch, outputs); of its own weights the frozen ones alone are used.
         weights: The flat weights, shape (parameters,).
         x: Records, shape (records, *features), taken in chunks of bounded memory.
-        y: Their classes, int64, shape (records,), or their targets, shape (records, outputs).
+        y: Their classes, int64, shape (records,), or their targets, shape (records, targets).
         names: The names of the classes; empty where they have none.
         loss: The loss of a record.
     """
     parameters, total, task = unflatten(module, torch.from_numpy(weights)), 0.0, loss.task
     classifies = task == CLASSIFICATION
     measurement = Measurement((Accuracy, BalancedAccuracy) if classifies else (PRIMARY[task],))
-    for start in range(0, len(y), CHUNK):
-        part = slice(start, start + CHUNK)
+    for part in chunks_of(x, task):
         outputs = torch.func.functional_call(module, parameters, torch.from_numpy(x[part]))
-        # A classifier's probabilities are read by no metric here.
-        named = Predictions(outputs.argmax(dim=1).numpy()) if classifies else None
+        # The probabilities of classes and tokens are read by no metric here.
+        named = Predictions(outputs.argmax(dim=-1).numpy()) if task in NAMED else None
         measurement.update(named or Predictions.of_outputs(outputs, task), y[part])
         total += float(loss.total(outputs.double(), torch.from_numpy(y[part])))
     values = measurement.values()

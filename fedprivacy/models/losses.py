@@ -6,13 +6,14 @@ are the same for every loss.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
-from fedprivacy.data.tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION
+from fedprivacy.data.tasks import CLASSIFICATION, MULTI_LABEL, NEXT_TOKEN, REGRESSION
 
 
 class Loss(Protocol):
@@ -30,15 +31,16 @@ class Loss(Protocol):
         """The loss of each record, shape (records,).
 
         Args:
-            outputs: Of the model, shape (records, outputs).
-            targets: Classes int64, shape (records,); else numbers or labels, shape (records, outputs).
+            outputs: Of the model, shape (records, outputs), or of texts (records, positions, tokens).
+            targets: Classes int64, shape (records,); numbers or labels, shape (records, outputs); or tokens
+                int64, shape (records, positions).
         """
 
     def total(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The sum of the records' losses, of one number."""
 
     def gradient(self, outputs: Tensor, targets: Tensor, shares: Tensor | None = None) -> Tensor:
-        """The gradient of each record's loss by its outputs, shape (records, outputs).
+        """The gradient of each record's loss by its outputs, of their shape.
 
         Args:
             outputs: As `losses` has them; not differentiated.
@@ -53,8 +55,13 @@ class Loss(Protocol):
             IndexError: a label is below 0.
         """
 
-    def example_targets(self, count: int, outputs: int) -> Tensor:
-        """Made-up targets of some records, with which a model is tried."""
+    def example_targets(self, x: Tensor, outputs: int) -> Tensor:
+        """Made-up targets of some records, with which a model is tried.
+
+        Args:
+            x: The records, shape (records, *features).
+            outputs: The number of classes, targets or tokens.
+        """
 
 
 @dataclass(frozen=True)
@@ -96,9 +103,9 @@ class CrossEntropy:
         if (targets < 0).any():  # cross_entropy takes one of -100 for a record to skip
             raise IndexError("a label is below 0")
 
-    def example_targets(self, count: int, outputs: int) -> Tensor:
+    def example_targets(self, x: Tensor, outputs: int) -> Tensor:
         """As `Loss` has it."""
-        return torch.arange(count) % outputs
+        return torch.arange(len(x)) % outputs
 
 
 class _PerOutput:
@@ -122,9 +129,9 @@ class _PerOutput:
     def check(self, targets: Tensor) -> None:
         """As `Loss` has it: a target that is no number makes the gradient none, which counts as zero."""
 
-    def example_targets(self, count: int, outputs: int) -> Tensor:
+    def example_targets(self, x: Tensor, outputs: int) -> Tensor:
         """As `Loss` has it: zeros and ones, which are numbers and labels."""
-        places = torch.arange(count * outputs).reshape(count, outputs)
+        places = torch.arange(len(x) * outputs).reshape(len(x), outputs)
         return (places % 2).to(torch.float32)
 
     def _each(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -178,6 +185,39 @@ class LabelCrossEntropy(_PerOutput):
         return outputs.sigmoid() - targets
 
 
+@dataclass(frozen=True)
+class NextToken:
+    """The mean over the positions of a text of the cross-entropy of the token that follows."""
+
+    task: str = NEXT_TOKEN
+    target_dimensions: int = 1
+
+    def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """As `Loss` has it."""
+        each = nn.functional.cross_entropy(outputs.flatten(0, 1), targets.flatten(), reduction="none")
+        return each.view(targets.shape).mean(dim=1)
+
+    def total(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """As `Loss` has it."""
+        return self.losses(outputs, targets).sum()
+
+    def gradient(self, outputs: Tensor, targets: Tensor, shares: Tensor | None = None) -> Tensor:
+        """As `Loss` has it."""
+        slopes = outputs.detach().softmax(dim=2)
+        slopes = slopes.scatter_add(2, targets[:, :, None], -torch.ones_like(slopes[:, :, :1]))
+        slopes /= targets.shape[1]
+        return slopes if shares is None else slopes * shares[:, None, None]
+
+    def check(self, targets: Tensor) -> None:
+        """As `Loss` has it."""
+        if (targets < 0).any():  # cross_entropy takes one of -100 for a position to skip
+            raise IndexError("a token is below 0")
+
+    def example_targets(self, x: Tensor, outputs: int) -> Tensor:
+        """As `Loss` has it."""
+        return torch.arange(x.numel()).reshape(x.shape) % outputs
+
+
 CROSS_ENTROPY: Loss = CrossEntropy()
 
 
@@ -191,9 +231,32 @@ def loss_of(task: str, name: str | None = None, threshold: float | None = None) 
     """
     if task == REGRESSION:
         return Huber(1.0 if threshold is None else threshold) if name == "huber" else SquaredError()
+    if task == NEXT_TOKEN:
+        return NextToken()
     return LabelCrossEntropy() if task == MULTI_LABEL else CROSS_ENTROPY
 
 
-def trial_loss(outputs: int) -> Loss:
-    """The loss that a model with so many outputs is tried with; of one class the cross-entropy is 0."""
+def trial_records(count: int, features: Sequence[int], outputs: int, task: str) -> Tensor:
+    """Made-up records that a model is tried with, float32, shape (count, *features).
+
+    Args:
+        count: The number of records.
+        features: The shape of one.
+        outputs: The number of the model's outputs, or of tokens.
+        task: One of `fedprivacy.data.tasks`.
+    """
+    if task == NEXT_TOKEN:
+        return torch.randint(outputs, (count, *features)).to(torch.float32)
+    return torch.rand(count, *features)
+
+
+def trial_loss(task: str, outputs: int) -> Loss:
+    """The loss that a model is tried with; of one class the cross-entropy is 0.
+
+    Args:
+        task: One of `fedprivacy.data.tasks`.
+        outputs: The number of the model's outputs.
+    """
+    if task == NEXT_TOKEN:
+        return NextToken()
     return CROSS_ENTROPY if outputs > 1 else SquaredError()

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.data.tasks import CLASSIFICATION, MULTI_LABEL
+from fedprivacy.data.tasks import CLASSIFICATION, MULTI_LABEL, NAMED, NEXT_TOKEN
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
 CHUNK = 8192  # records
+_POSITIONS = 2**15  # of texts in a chunk, each with the probability of every token
 
 
 def _none() -> NDArray[np.float64]:
@@ -26,10 +27,10 @@ class Predictions:
     """The predictions on some records.
 
     Args:
-        named: The class of the largest logit, int64, shape (records,); or each target's number, float64, or
-            label, bool, shape (records, targets).
-        probabilities: Of each class or label, float64, shape (records, classes or labels); NaN where the
-            model has diverged; empty for numbers.
+        named: The class of the largest logit, int64, shape (records,), or token, (records, positions); or
+            each target's number, float64, or label, bool, shape (records, targets).
+        probabilities: Of each class or label, float64, shape (records, classes or labels), or of each token,
+            (records, positions, tokens); NaN where the model has diverged; empty for numbers.
     """
 
     named: NDArray[Any]
@@ -37,12 +38,29 @@ class Predictions:
 
     @classmethod
     def of_outputs(cls, outputs: Tensor, task: str) -> Predictions:
-        """The predictions that outputs of a model mean in a task, outputs of shape (records, outputs)."""
-        if task == CLASSIFICATION:
-            return cls(outputs.argmax(dim=1).numpy(), outputs.double().softmax(dim=1).numpy())
+        """The predictions that outputs of a model mean in a task.
+
+        Args:
+            outputs: Shape (records, outputs), or of texts (records, positions, tokens).
+            task: One of `fedprivacy.data.tasks`.
+        """
+        if task in NAMED:
+            return cls(outputs.argmax(dim=-1).numpy(), outputs.double().softmax(dim=-1).numpy())
         if task == MULTI_LABEL:
             return cls((outputs > 0).numpy(), outputs.double().sigmoid().numpy())
         return cls(outputs.double().numpy())
+
+
+def chunks_of(x: NDArray[np.float32], task: str) -> Iterator[slice]:
+    """Yields the places of records in chunks of bounded memory.
+
+    Args:
+        x: Records, shape (records, *features).
+        task: What is predicted of them.
+    """
+    rows = max(1, _POSITIONS // x.shape[1]) if task == NEXT_TOKEN else CHUNK
+    for start in range(0, len(x), rows):
+        yield slice(start, start + rows)
 
 
 def predictions(
@@ -61,10 +79,9 @@ def predictions(
     from fedprivacy.models.by_name import unflatten
 
     parameters = unflatten(module, torch.from_numpy(weights))
-    for start in range(0, len(x), CHUNK):
+    for part in chunks_of(x, task):
         with torch.no_grad():
-            records = torch.from_numpy(x[start : start + CHUNK])
-            outputs = torch.func.functional_call(module, parameters, records)
+            outputs = torch.func.functional_call(module, parameters, torch.from_numpy(x[part]))
             yield Predictions.of_outputs(outputs, task)
 
 

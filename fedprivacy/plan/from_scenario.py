@@ -332,8 +332,13 @@ def _model(scenario: Scenario) -> ModelSpec:
     from fedprivacy.training.model_spec import model_spec
 
     people = _people(scenario)
+    data = people.dataset
     return model_spec(
-        scenario.model, people.features, people.dataset.classes, shared=scenario.training.shared
+        scenario.model,
+        people.features,
+        data.classes,
+        task=data.task,
+        shared=scenario.training.shared,
     )
 
 

@@ -29,10 +29,19 @@ from fedprivacy.population.partition import (
     one_per_example,
 )
 from fedprivacy.randomness.streams import Streams
-from fedprivacy.scenario.data import Digits, FileData, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile
+from fedprivacy.scenario.data import (
+    Digits,
+    FileData,
+    FlwrDatasets,
+    Npz,
+    PurchaseLike,
+    Synthetic,
+    TableFile,
+    TextFile,
+)
 from fedprivacy.scenario.on_nodes import OnNodes
 
-Options = Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets | TableFile
+Options = Digits | Synthetic | PurchaseLike | Npz | FlwrDatasets | TableFile | TextFile
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,7 @@ def _population(options: Options, stamp: tuple[str, int, int] | None) -> Populat
     return Population(replace(data, x=scaling(data.x), x_test=scaling(data.x_test)), partition)
 
 
-def _from_file(options: Npz | FlwrDatasets | TableFile) -> Population:
+def _from_file(options: Npz | FlwrDatasets | TableFile | TextFile) -> Population:
     path, facts = options.file, options.facts
     y, y_test = (npz.array(path, name) for name in ("y_train", "y_test"))
     bounds = None

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic
-from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp
+from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic, TextFile
+from fedprivacy.scenario.model import Cnn, Code, Gru, Logistic, Mlp, Transformer
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.privacy import CentralPrivacy, DistributedPrivacy, LocalPrivacy, NoPrivacy
 from fedprivacy.scenario.scenario import Scenario
@@ -37,6 +37,7 @@ __all__ = [
     "Federation",
     "FixedSampling",
     "FlwrDatasets",
+    "Gru",
     "LocalPrivacy",
     "Logistic",
     "Mlp",
@@ -52,4 +53,6 @@ __all__ = [
     "SgdServer",
     "ShuffledTraining",
     "Synthetic",
+    "TextFile",
+    "Transformer",
 ]

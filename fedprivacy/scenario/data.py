@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from fedprivacy.data.tasks import CLASSIFICATION, REGRESSION
+from fedprivacy.data.tasks import CLASSIFICATION, NEXT_TOKEN, REGRESSION
 from fedprivacy.scenario.base import MAX_SEED, Section
 
 if TYPE_CHECKING:
@@ -193,9 +193,10 @@ class Digits(_Data):
 
 
 class _Predicted(_Data):
-    task: Literal["classification", "regression", "multi-label"] = Field(
+    task: Literal["classification", "regression", "multi-label", "next-token"] = Field(
         CLASSIFICATION,
-        description="What is predicted of a record: its class, numbers, or labels that are each yes or no.",
+        description="What is predicted of a record: its class, numbers, labels that are each yes or no, or "
+        "at each position of a text the token that follows.",
     )
     target_low: Bound | None = Field(
         None,
@@ -448,3 +449,77 @@ class TableFile(FileData):
         from fedprivacy.data.table_file import TableSource, file
 
         return file(TableSource.of(dict(self)))
+
+
+def _vocabulary(value: str) -> str:
+    if len(set(value)) < len(value):
+        raise PydanticCustomError("vocabulary", "must have each character once")
+    return value
+
+
+class TextFile(FileData):
+    """A text of several authors, by whom a model of the next character is trained; or a simulated play."""
+
+    name: Literal["text"]
+    task: Literal["next-token"] = Field(
+        NEXT_TOKEN, description="What is predicted: at each position of a text the character that follows."
+    )
+    path: str | None = Field(
+        None,
+        min_length=1,
+        description="The file in UTF-8, seen from the folder where the command runs; without it a simulated "
+        "play.",
+        examples=["plays.txt"],
+    )
+    authors: Literal["speakers", "paragraphs"] = Field(
+        "speakers",
+        description='Whose a part is: that of the speaker whose line "NAME:" is above it, after an empty '
+        "line; or each part between empty lines is an author's.",
+    )
+    window: int = Field(
+        64, ge=2, le=10_000, description="The characters of a record, such as 64; a shorter rest is left out."
+    )
+    vocabulary: Annotated[str, AfterValidator(_vocabulary)] | None = Field(
+        None,
+        min_length=2,
+        max_length=10_000,
+        description="The characters that are tokens, which must be public; all others are one more. Without "
+        "it printable ASCII and the end of a line.",
+        examples=["abcdefghijklmnopqrstuvwxyz "],
+    )
+    held_out: float = Field(
+        0.2, gt=0, lt=1, description="The share of each author's records, the last ones, to test on."
+    )
+    roles: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="The speakers of a simulated play; without it 100.",
+        examples=[100],
+    )
+    speeches: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="The speeches of each speaker of a simulated play; without it 20.",
+        examples=[20],
+    )
+    secrets: int = Field(
+        0,
+        ge=0,
+        le=1000,
+        description="The number of authors in whose text a made-up secret is, to measure how exposed it is, "
+        "such as 10.",
+    )
+    copies: int = Field(10, ge=1, le=10_000, description="How often each secret is in its author's text.")
+
+    @property
+    def file(self) -> str:
+        """The path of the .npz file that the text was made into, made now if it is not there.
+
+        Raises:
+            SourceError: if the text cannot be read, or is too short.
+        """
+        from fedprivacy.data.text_file import TextSource, file
+
+        return file(TextSource.of(dict(self)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from fedprivacy.scenario.on_nodes import ON_NODES, shape_of
 if TYPE_CHECKING:
     from fedprivacy.data.npz import Facts
 
-CONVERTED = ("table", "flwr-datasets")  # data sets that are made into an .npz file
+CONVERTED = ("table", "text", "flwr-datasets")  # data sets that are made into an .npz file
 # Term of the privacy plan -> the key that sets it.
 PLAN_KEYS = {
     "trust": "privacy.trust",
@@ -198,21 +198,28 @@ class Values:
 
 
 def loaded_file(v: Values) -> str | tuple[Finding, ...] | None:
-    """The .npz file that a table or a data set of flwr-datasets is made into, or the reason for none.
+    """The .npz file that a table, text or data set of flwr-datasets is made into, or the reason for none.
 
     None where a key of the source is missing or wrong by itself.
     """
-    from fedprivacy.data import hub, table_file
+    from fedprivacy.data import hub, table_file, text_file
     from fedprivacy.data.source import Source, SourceError
 
-    of_table = v["data.name"] == "table"
-    kind = table_file.TableSource if of_table else Source
-    keys = {field.name: v[f"data.{field.name}"] for field in fields(kind)}
-    needed = ("path", "label", "held_out") if of_table else ("path", "train", "test", "label")
+    kinds: dict[str, tuple[Any, Callable[[Any], str], tuple[str, ...]]] = {
+        "table": (table_file.TableSource, table_file.file, ("path", "label", "held_out")),
+        "text": (
+            text_file.TextSource,
+            text_file.file,
+            ("authors", "window", "held_out", "secrets", "copies", "seed"),
+        ),
+        "flwr-datasets": (Source, hub.file, ("path", "train", "test", "label")),
+    }
+    source, make, needed = kinds[v["data.name"]]
+    keys = {field.name: v[f"data.{field.name}"] for field in fields(source)}
     if any(keys[key] is None for key in needed) or any(f"data.{key}" in v.broken for key in keys):
         return None
     try:
-        return table_file.file(table_file.TableSource.of(keys)) if of_table else hub.file(Source.of(keys))
+        return make(source.of(keys))
     except SourceError as error:
         return error.findings
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from fedprivacy.scenario import sections as s
 from fedprivacy.scenario.base import Section
-from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile
-from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp
+from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile, TextFile
+from fedprivacy.scenario.model import Cnn, Code, Gru, Logistic, Mlp, Transformer
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.privacy import CentralPrivacy, DistributedPrivacy, LocalPrivacy, NoPrivacy
 from fedprivacy.scenario.training import PoissonTraining, ReplacementTraining, ShuffledTraining
@@ -68,13 +68,25 @@ KINDS: dict[str, Kind] = {
             "purchase-like": PurchaseLike,
             "npz": Npz,
             "table": TableFile,
+            "text": TextFile,
             "flwr-datasets": FlwrDatasets,
             "on-nodes": OnNodes,
         },
         "name",
         "data set",
     ),
-    "model": Kind({"logistic": Logistic, "mlp": Mlp, "cnn": Cnn, "code": Code}, "name", "model"),
+    "model": Kind(
+        {
+            "logistic": Logistic,
+            "mlp": Mlp,
+            "cnn": Cnn,
+            "gru": Gru,
+            "transformer": Transformer,
+            "code": Code,
+        },
+        "name",
+        "model",
+    ),
     "training": Kind(
         {"shuffled": ShuffledTraining, "poisson": PoissonTraining, "with-replacement": ReplacementTraining},
         "batches",

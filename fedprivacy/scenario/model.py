@@ -167,6 +167,23 @@ class Cnn(ByName):
     activation: Activation = Field("relu", description="The function between the layers.")
 
 
+class Gru(PartlyTrained):
+    """A gated recurrent network for texts: an embedding, one recurrent layer and one linear layer."""
+
+    name: Literal["gru"]
+    embedding: Width = Field(32, description="The numbers that stand for a token, such as 32.")
+    width: Width = Field(128, description="The width of the recurrent state, such as 128.")
+
+
+class Transformer(PartlyTrained):
+    """A small causal transformer for texts, with learned positions, LayerNorm and attention."""
+
+    name: Literal["transformer"]
+    width: Width = Field(64, description="The width of each position, a multiple of `heads`, such as 64.")
+    layers: int = Field(2, ge=1, le=100, description="The number of layers, such as 2.")
+    heads: int = Field(4, ge=1, le=1000, description="The heads of each layer's attention, such as 4.")
+
+
 def _factory(value: str) -> str:
     module, colon, function = value.partition(":")
     if not (colon and function.isidentifier() and all(part.isidentifier() for part in module.split("."))):
@@ -211,18 +228,19 @@ class Code(PartlyTrained):
         return False
 
 
-Model = Annotated[Logistic | Mlp | Cnn | Code, Field(discriminator="name")]
+Named = Logistic | Mlp | Cnn | Gru | Transformer  # models of ours
+Model = Annotated[Logistic | Mlp | Cnn | Gru | Transformer | Code, Field(discriminator="name")]
 
 
 OBJECTS = "fedprivacy_objects"  # in sys.modules: models that are Python objects of this process
 
 
-def is_object(model: Logistic | Mlp | Cnn | Code) -> bool:
+def is_object(model: Model) -> bool:
     """Whether a model is an object that a program registered, and not code in a file."""
     return isinstance(model, Code) and model.factory.startswith(f"{OBJECTS}:")
 
 
-def permit(model: Logistic | Mlp | Cnn | Code, allow_code: bool) -> None:
+def permit(model: Model, allow_code: bool) -> None:
     """Lets a scenario run code only if the user permits it: a file alone never does.
 
     An object that the user's own program registered needs no permission: its code is the program's.
@@ -260,3 +278,15 @@ def cnn_size(
         maps += wide * side * side
         side //= 2
     return parameters + dense_parameters((channels[-1] * side * side, *hidden, classes)), maps
+
+
+def gru_parameters(tokens: int, embedding: int, width: int) -> int:
+    """The number of parameters of a GRU."""
+    return tokens * embedding + 3 * width * (embedding + width + 2) + (width + 1) * tokens
+
+
+def transformer_parameters(tokens: int, positions: int, width: int, layers: int) -> int:
+    """The number of parameters of a transformer."""
+    of_layer = dense_parameters((width, 3 * width)) + dense_parameters((width, width))
+    of_layer += dense_parameters((width, 4 * width, width)) + 4 * width  # and two LayerNorms
+    return (tokens + positions) * width + layers * of_layer + 2 * width + (width + 1) * tokens

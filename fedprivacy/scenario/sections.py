@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from fedprivacy.scenario.base import MAX_SEED, Section
-from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile
+from fedprivacy.scenario.data import Digits, FlwrDatasets, Npz, PurchaseLike, Synthetic, TableFile, TextFile
 from fedprivacy.scenario.on_nodes import OnNodes
 from fedprivacy.scenario.privacy import (
     CentralPrivacy,
@@ -324,7 +324,8 @@ class Compare(Section):
 
 
 Data = Annotated[
-    Digits | Synthetic | PurchaseLike | Npz | TableFile | FlwrDatasets | OnNodes, Field(discriminator="name")
+    Digits | Synthetic | PurchaseLike | Npz | TableFile | TextFile | FlwrDatasets | OnNodes,
+    Field(discriminator="name"),
 ]
 Server = Annotated[SgdServer | MomentumServer | AdamServer, Field(discriminator="optimizer")]
 Sampling = Annotated[

@@ -14,6 +14,7 @@ from fedprivacy.errors import InputError
 SYNTHETIC = {
     "synthetic": "synthetic records",
     "purchase-like": "synthetic purchases",
+    "text": "a simulated play",
     "logistic-model": "synthetic records",
     "bits": "simulated answers",
     "categories": "simulated answers",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.models.by_name import build
 from fedprivacy.models.from_code import call, load, source_digest
 from fedprivacy.models.frozen_part import FrozenPart
@@ -22,7 +23,7 @@ from fedprivacy.models.partial_training import (
     trained_size,
 )
 from fedprivacy.models.weights_file import WeightsFile
-from fedprivacy.scenario.model import Cnn, Code, Logistic, Mlp, permit, stated_features
+from fedprivacy.scenario.model import Code, Model, Named, permit, stated_features
 from fedprivacy.training.module_checks import check
 
 
@@ -56,10 +57,11 @@ class ModelSpec:
 
 
 def model_spec(
-    options: Logistic | Mlp | Cnn | Code,
+    options: Model,
     features: Sequence[int],
     classes: int,
     *,
+    task: str = CLASSIFICATION,
     shared: Sequence[str] | None = None,
     allow_code: bool = False,
 ) -> ModelSpec:
@@ -68,7 +70,8 @@ def model_spec(
     Args:
         options: The scenario's model section.
         features: The shape of one record.
-        classes: The number of outputs.
+        classes: The number of outputs, or of tokens.
+        task: What it predicts (`fedprivacy.data.tasks`).
         shared: Patterns of the trained parameters that are sent (`training.shared`); None: all of them.
         allow_code: Whether the scenario may run code (`--allow-code`).
 
@@ -100,7 +103,7 @@ def model_spec(
     module, digest = make(0), None if file is None else file.digest
     code = digest or ""
     if isinstance(options, Code):
-        check(module, make(0), options, features, classes)
+        check(module, make(0), options, features, classes, task)
         code = source_digest(options, module)
     personal = () if shared is None else choose_shared(module, shared)
     part = frozen_part(module, digest, stated_features(options), personal)
@@ -120,7 +123,7 @@ def model_spec(
     return ModelSpec(build_with_frozen, code, part, personal)
 
 
-def _partly_trained(module: nn.Module, options: Logistic | Mlp | Cnn | Code) -> nn.Module:
+def _partly_trained(module: nn.Module, options: Model) -> nn.Module:
     """The module with a scenario's adapters, and with its choice of trained parameters."""
     adapters: list[str] = []
     if options.lora is not None:
@@ -130,7 +133,7 @@ def _partly_trained(module: nn.Module, options: Logistic | Mlp | Cnn | Code) -> 
 
 
 def parts_by_name(
-    options: Logistic | Mlp | Cnn,
+    options: Named,
     features: Sequence[int],
     classes: int,
     shared: Sequence[str] | None = None,

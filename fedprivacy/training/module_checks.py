@@ -20,9 +20,10 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
 
+from fedprivacy.data.tasks import CLASSIFICATION, NEXT_TOKEN
 from fedprivacy.models.by_name import flat_weights, unflatten
 from fedprivacy.models.from_code import reason, wrong
-from fedprivacy.models.losses import trial_loss
+from fedprivacy.models.losses import trial_loss, trial_records
 from fedprivacy.models.partial_training import frozen_part, trained_parameters
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import ShuffledBatches
@@ -35,7 +36,14 @@ _RECORDS = 4
 _OF_TORCH = frozenset(vars(nn.Module()))
 
 
-def check(module: nn.Module, same: nn.Module, options: Code, features: Sequence[int], classes: int) -> None:
+def check(
+    module: nn.Module,
+    same: nn.Module,
+    options: Code,
+    features: Sequence[int],
+    classes: int,
+    task: str = CLASSIFICATION,
+) -> None:
     """Looks at a module, then tries it on a few made-up records.
 
     Args:
@@ -43,7 +51,8 @@ def check(module: nn.Module, same: nn.Module, options: Code, features: Sequence[
         same: Its module at the same seed again.
         options: The scenario's model section, for the message.
         features: The shape of one record.
-        classes: The number of outputs that are needed.
+        classes: The number of outputs that are needed, or of tokens.
+        task: What it predicts (`fedprivacy.data.tasks`).
 
     Raises:
         InputError: with everything that is wrong with its parts, or else with what the trial shows.
@@ -61,11 +70,12 @@ def check(module: nn.Module, same: nn.Module, options: Code, features: Sequence[
     before = _state_of(module)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        x = torch.rand(_RECORDS, *features)
-        fault = _of_outputs(module, x, classes)
+        x = trial_records(_RECORDS, features, classes, task)
+        needed = (len(x), *features, classes) if task == NEXT_TOKEN else (len(x), classes)
+        fault = _of_outputs(module, x, needed)
         fault = _changed(module, before) or fault
         # Again after training: a module may remember records only where gradients are computed.
-        fault = fault or _of_training(module, x, classes) or _changed(module, before)
+        fault = fault or _of_training(module, x, classes, task) or _changed(module, before)
     if fault:
         raise wrong(options, fault)
 
@@ -103,7 +113,7 @@ def _group_norm(channels: int) -> str:
     return f"GroupNorm({max(1, math.gcd(channels, 32) // 2)}, {channels})"
 
 
-def _of_outputs(module: nn.Module, x: Tensor, classes: int) -> str | None:
+def _of_outputs(module: nn.Module, x: Tensor, needed: tuple[int, ...]) -> str | None:
     try:
         with torch.no_grad():
             logits, again = module(x), module(x)
@@ -111,8 +121,8 @@ def _of_outputs(module: nn.Module, x: Tensor, classes: int) -> str | None:
     except Exception as error:
         return f"on records of shape {tuple(x.shape)} the model raises {reason(error)}"
     shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-    if shape != (len(x), classes):
-        return f"from records of shape {tuple(x.shape)} it makes {shape}, {(len(x), classes)} is needed"
+    if shape != needed:
+        return f"from records of shape {tuple(x.shape)} it makes {shape}, {needed} is needed"
     if not torch.equal(logits.nan_to_num(), again.nan_to_num()):
         return f"it {_RANDOM}"
     weights = torch.from_numpy(flat_weights(module))
@@ -132,10 +142,10 @@ def _of_outputs(module: nn.Module, x: Tensor, classes: int) -> str | None:
     return None
 
 
-def _of_training(module: nn.Module, x: Tensor, classes: int) -> str | None:
+def _of_training(module: nn.Module, x: Tensor, classes: int, predicted: str) -> str | None:
     """One step of two clients by the door that all training takes, against torch's own gradient."""
-    loss = trial_loss(classes)
-    y, sent, rate = loss.example_targets(len(x), classes), flat_weights(module), 0.1
+    loss = trial_loss(predicted, classes)
+    y, sent, rate = loss.example_targets(x, classes), flat_weights(module), 0.1
     trained = list(trained_parameters(module).values())
     records = [np.arange(1), np.arange(1, len(x))]
     options = LocalTraining(ShuffledBatches(1), rate, loss=loss)

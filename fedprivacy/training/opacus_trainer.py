@@ -29,12 +29,13 @@ from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector
 from torch.utils.data import DataLoader, TensorDataset
 
+from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models.by_name import flat_weights, unflatten
 from fedprivacy.models.from_code import reason
 from fedprivacy.models.lora import LoraLinear
-from fedprivacy.models.losses import trial_loss
+from fedprivacy.models.losses import trial_loss, trial_records
 from fedprivacy.models.partial_training import trained_parameters
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import PoissonBatches, ShuffledBatches
@@ -182,13 +183,14 @@ def _without_answered_warnings() -> Iterator[None]:
         yield
 
 
-def check(module: nn.Module, features: Sequence[int], classes: int) -> None:
+def check(module: nn.Module, features: Sequence[int], classes: int, predicted: str = CLASSIFICATION) -> None:
     """Tests Opacus on a model with a few synthetic records, before any client trains.
 
     Args:
         module: The model.
         features: The shape of one record.
-        classes: The number of outputs.
+        classes: The number of outputs, or of tokens.
+        predicted: The task of the model (`fedprivacy.data.tasks`).
 
     Raises:
         InputError: if Opacus refuses the model, or gets other gradients than `dp_sgd` does, by torch's own.
@@ -201,9 +203,11 @@ def check(module: nn.Module, features: Sequence[int], classes: int) -> None:
                     "its weight and bias out of model.trainable"
                 )
             )
-    x = torch.rand(_RECORDS, *features, generator=torch.Generator().manual_seed(0))
-    loss = trial_loss(classes)
-    y = loss.example_targets(_RECORDS, classes)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        x = trial_records(_RECORDS, features, classes, predicted)
+    loss = trial_loss(predicted, classes)
+    y = loss.example_targets(x, classes)
     records = [np.arange(1), np.arange(1, _RECORDS)]
     options = LocalTraining(ShuffledBatches(1), learning_rate=1.0, loss=loss)
     task = Task(module, flat_weights(module), x, y, records, np.arange(2), options, Streams(0), round=0)

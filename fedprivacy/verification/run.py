@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedprivacy.data.secrets import CANDIDATES
 from fedprivacy.documents.run import RunDocument
 from fedprivacy.guarantees.per_client import binned
 from fedprivacy.mechanisms.local import LOCAL
@@ -55,12 +57,34 @@ def checked(document: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]
         "estimate": estimate(document["rounds"], scenario.server.aggregation),
         "notes": notes_of(scenario, plan, document["rounds"], tested=facts.tested),
     }
+    _check_exposure(document, scenario, ledger, where)
     for key, value in implied.items():
         refuse_difference(document.get(key), value, key, where, "its scenario and its plan imply", AGAIN)
     refuse_difference(
         document["privacy"], privacy, "privacy", where, "its plan and its ledger imply", AGAIN, rounded=True
     )
     return {**document, **implied, "privacy": privacy, "ledger": ledger}, facts.tested
+
+
+def _check_exposure(
+    document: Mapping[str, Any], scenario: Scenario, ledger: Mapping[str, Any], where: str
+) -> None:
+    """Refuses an exposure of secrets whose mean, chance or bound is another one."""
+    exposure = (document["final"] or {}).get("exposure")
+    if exposure is None:
+        return
+    from fedprivacy.attacks.exposure_bound import bound_of_ledger, chance_exposure  # few runs have secrets
+
+    implied = {
+        "copies": getattr(scenario.data, "copies", None),
+        "candidates": CANDIDATES,
+        "mean": math.fsum(exposure["bits"]) / len(exposure["bits"]),
+        "chance": chance_exposure(CANDIDATES),
+        "bound": bound_of_ledger(ledger, CANDIDATES),
+    }
+    for key, value in implied.items():
+        what = f"final.exposure.{key}"
+        refuse_difference(exposure[key], value, what, where, "its ledger implies", AGAIN, rounded=True)
 
 
 def check_plan(

@@ -84,7 +84,8 @@ def audit(
         )
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     people = population(scenario.data)
-    model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
+    data = people.dataset
+    model = model_spec(scenario.model, people.features, data.classes, task=data.task, allow_code=allow_code)
     plan = plan_of(scenario, model)
     if plan.adaptive is not None:
         raise InputError(

@@ -143,7 +143,8 @@ def compare(
         RunError: if a run fails; the report has the finished cells.
     """
     people = population(scenario.data)
-    model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
+    data = people.dataset
+    model = model_spec(scenario.model, people.features, data.classes, task=data.task, allow_code=allow_code)
     cells = cells_of(scenario, model)
     share_features(model.build(0), people.dataset.x, people.dataset.x_test)
     for cell in cells:
@@ -151,7 +152,7 @@ def compare(
             cell.plan.spent()  # forked workers inherit the account, and need no accountant of their own
     trainers = sorted({run.training.trainer for cell in cells for run in cell.scenarios.values()})
     for trainer in trainers:
-        trainer_of(trainer, model.build(0), people.features, people.dataset.classes)
+        trainer_of(trainer, model.build(0), people.features, data.classes, data.task)
     work = Work(
         "compare",
         scenario.name,

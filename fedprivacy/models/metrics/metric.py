@@ -34,7 +34,8 @@ class Metric(ABC):
 
         Args:
             outputs: The predictions on them.
-            targets: The true classes int64, shape (records,), or numbers or labels, shape (records, targets).
+            targets: The true classes int64, shape (records,), numbers or labels, shape (records, targets), or
+                tokens int64, shape (records, positions).
         """
 
     @abstractmethod

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedprivacy.data.tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION
+from fedprivacy.data.tasks import CLASSIFICATION, MULTI_LABEL, NEXT_TOKEN, REGRESSION
 from fedprivacy.models.metrics.classes import F1, Accuracy, Auroc, BalancedAccuracy, Brier, CalibrationError
 from fedprivacy.models.metrics.labels import LabelAccuracy, LabelAuroc, LabelBrier, LabelF1
 from fedprivacy.models.metrics.metric import Metric
 from fedprivacy.models.metrics.numbers import R2, MeanAbsoluteError, Rmse
+from fedprivacy.models.metrics.tokens import Perplexity, TokenAccuracy
 from fedprivacy.models.prediction import Predictions
 
 # In the order of pages.
@@ -20,12 +21,14 @@ METRICS: tuple[type[Metric], ...] = (
     *(Accuracy, BalancedAccuracy, F1, Auroc, CalibrationError, Brier),
     *(R2, Rmse, MeanAbsoluteError),
     *(LabelAccuracy, LabelF1, LabelAuroc, LabelBrier),
+    *(TokenAccuracy, Perplexity),
 )
 # Higher is better for each: comparisons and choices of settings read it so.
 PRIMARY: dict[str, type[Metric]] = {
     CLASSIFICATION: Accuracy,
     REGRESSION: R2,
     MULTI_LABEL: LabelAccuracy,
+    NEXT_TOKEN: TokenAccuracy,
 }
 
 

@@ -150,7 +150,7 @@ def _alike(first: tuple[float, ...], other: tuple[float, ...]) -> tuple[tuple[fl
 
 def _user_column_missing(v: Values) -> bool:
     by_user = v["data.partition"] == "by-user"
-    return v["data.name"] in CONVERTED and by_user and not v.given("data.user")
+    return v["data.name"] in ("table", "flwr-datasets") and by_user and not v.given("data.user")
 
 
 def _has_no_users(v: Values) -> bool:

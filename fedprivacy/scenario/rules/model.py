@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fedprivacy.data.images import SMALLEST, Image, scattered, square_image
+from fedprivacy.data.tasks import NEXT_TOKEN
 from fedprivacy.io.rule_table import Entry, First, Rule, exceeds
 from fedprivacy.io.toml_text import literal
 from fedprivacy.sampling.group_limit import most_groups
 from fedprivacy.scenario.derived_values import Values
-from fedprivacy.scenario.model import cnn_size, dense_parameters
+from fedprivacy.scenario.model import cnn_size, dense_parameters, gru_parameters, transformer_parameters
 from fedprivacy.scenario.rules.data import RECORDS_FIT_MEMORY
 
 MAX_PARAMETERS = 10**9
@@ -86,7 +87,9 @@ CNN_FITS_IMAGES = First(
 
 
 def _size(v: Values) -> tuple[int, int]:
-    """The parameters of a model by name, and its convolutions' output size for a record; 0 where unknown."""
+    """The parameters of a model by name, and what its layers make of a record; 0 where unknown."""
+    if v["model.name"] in ("gru", "transformer"):
+        return _size_on_tokens(v)
     classes, inputs, hidden = v.classes or 1, v.width or 1, v["model.hidden"] or ()
     image = _image(v)
     if v["model.features"] and image:
@@ -96,6 +99,21 @@ def _size(v: Values) -> tuple[int, int]:
         known = image is not None and channels and kernel_size and not any(CNN_FITS_IMAGES.findings(v))
         return cnn_size(channels, kernel_size, hidden, image, classes) if image and known else (0, 0)
     return (0, 0) if v["model.name"] == "code" else (dense_parameters((inputs, *hidden, classes)), 0)
+
+
+def _size_on_tokens(v: Values) -> tuple[int, int]:
+    """The parameters of a model of texts, and about how many numbers its layers make of one; 0: unknown."""
+    tokens, positions, width = v.classes, v.width, v["model.width"]
+    if v.task != NEXT_TOKEN or not tokens or not positions or not width:
+        return 0, 0
+    if v["model.name"] == "gru":
+        embedding = v["model.embedding"] or 0
+        return gru_parameters(tokens, embedding, width), positions * (2 * tokens + embedding + 15 * width)
+    layers, heads = v["model.layers"] or 1, v["model.heads"] or 1
+    of_layer = 16 * width + 3 * heads * positions
+    return transformer_parameters(tokens, positions, width, layers), positions * (
+        2 * tokens + layers * of_layer
+    )
 
 
 def _parameters(v: Values) -> int:
@@ -145,6 +163,7 @@ MODEL_RULES: tuple[Entry[Values], ...] = (
     First(
         _too_many_parameters("model.channels", ("cnn",)),
         _too_many_parameters("model.hidden", ("mlp",)),
+        _too_many_parameters("model.width", ("gru", "transformer")),
         Rule(
             "training.batch_size",
             _fits_with_records(lambda v: _held_by_client(v) > MAX_CHUNK_NUMBERS),

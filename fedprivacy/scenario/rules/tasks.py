@@ -1,10 +1,11 @@
-"""Rules for what is predicted: classes, numbers or labels, with the keys that belong to each."""
+"""Rules for what is predicted: classes, numbers, labels or tokens, with the keys that belong to each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from fedprivacy.data.tasks import CLASSIFICATION, REGRESSION
+from fedprivacy.data.secrets import LONGEST, USED
+from fedprivacy.data.tasks import CLASSIFICATION, NAMED, NEXT_TOKEN, REGRESSION
 from fedprivacy.errors import Finding
 from fedprivacy.io.rule_table import Check, Entry, Rule
 from fedprivacy.io.toml_text import literal
@@ -62,6 +63,82 @@ def _of_classes(key: str, why: str, remedy: str, values: tuple[object, ...] = ()
     )
 
 
+def _of_tokens(key: str, broken: Callable[[Values], bool], what: str, remedy: str) -> Rule[Values]:
+    """Refuses what does not go with the prediction of tokens."""
+    return Rule(key, lambda v: v.task == NEXT_TOKEN and broken(v), what, remedy)
+
+
+_SEQUENCES = ("gru", "transformer")
+TOKEN_RULES: tuple[Entry[Values], ...] = (
+    _of_tokens(
+        "data.task",
+        lambda v: v["data.name"] in ("table", "synthetic"),
+        "records of this data set are no texts",
+        'Use name = "text", or tokens in an .npz file.',
+    ),
+    _of_tokens(
+        "data.scaling",
+        lambda v: v["data.scaling"] not in (None, "none"),
+        "tokens are numbers of characters or words, and scaling would change them",
+        "Remove it.",
+    ),
+    *(
+        _of_tokens(
+            f"data.{key}",
+            lambda v, key=key: v[f"data.{key}"] is not None,  # type: ignore[misc]
+            "the positions of a text are no columns",
+            "Remove it.",
+        )
+        for key in ("columns", "without")
+    ),
+    *(
+        Rule[Values](
+            f"data.{key}",
+            lambda v, key=key: v["data.path"] is not None and v[f"data.{key}"] is not None,  # type: ignore[misc]
+            "has no effect: it is of the simulated play, and a file is given",
+            "Remove it, or path.",
+        )
+        for key in ("roles", "speeches")
+    ),
+    Rule(
+        "data.secrets",
+        lambda v: bool(v["data.secrets"]) and v["data.partition"] != "by-user",
+        "all copies of a secret must be one client's",
+        'Set partition = "by-user".',
+    ),
+    Rule(
+        "data.window",
+        lambda v: bool(v["data.secrets"] and v["data.window"]) and v["data.window"] < LONGEST,
+        lambda v: f"a secret with its opening has {LONGEST} characters",
+        f"At least {LONGEST}, or no secrets.",
+    ),
+    Rule(
+        "data.vocabulary",
+        lambda v: bool(v["data.secrets"] and v["data.vocabulary"]) and not set(v["data.vocabulary"]) >= USED,
+        "secrets are written in small letters, digits, spaces and ends of lines",
+        "Add those that it lacks, or set secrets = 0.",
+        shown=False,
+    ),
+    _of_tokens(
+        "model.name",
+        lambda v: v["model.name"] not in (*_SEQUENCES, "code", None),
+        "this model predicts one thing of a record, and not a token at each position",
+        'Use name = "gru" or name = "transformer".',
+    ),
+    Rule(
+        "model.name",
+        lambda v: v["model.name"] in _SEQUENCES and v.task != NEXT_TOKEN,
+        lambda v: f"it predicts the next token of a text, and data.task is {literal(v.task)}",
+        'Use name = "logistic" or name = "mlp", or data.name = "text".',
+    ),
+    Rule(
+        "model.heads",
+        lambda v: bool(v["model.heads"] and v["model.width"]) and v["model.width"] % v["model.heads"] != 0,
+        lambda v: f"does not divide the width {v['model.width']}",
+        "Take a divisor of it.",
+    ),
+)
+
 TASK_RULES: tuple[Entry[Values], ...] = (
     Rule(
         "data.task",
@@ -93,9 +170,7 @@ TASK_RULES: tuple[Entry[Values], ...] = (
     ),
     Rule(
         "data.classes",
-        lambda v: (
-            v.task != CLASSIFICATION and v["data.name"] != "purchase-like" and v["data.classes"] is not None
-        ),
+        lambda v: v.task not in NAMED and v["data.name"] != "purchase-like" and v["data.classes"] is not None,
         lambda v: f"has no effect: data.task = {literal(v.task)} has no classes",
         "Remove it.",
     ),
@@ -107,4 +182,5 @@ TASK_RULES: tuple[Entry[Values], ...] = (
     ),
     _of_classes("evaluation.groups", "groups compare the accuracy of naming classes", "Remove it."),
     _of_classes("training.adversarial", "the inference network reads classes", "Remove it."),
+    *TOKEN_RULES,
 )

@@ -1,4 +1,4 @@
-"""Training on numbers and labels: against plain PyTorch, each record clipped, and no bit by other clients."""
+"""Training on numbers, labels and texts: against plain PyTorch, each record clipped, and no bit by other clients."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import torch
 from own_bits import bits_of_each
 from torch import nn
 
+from fedprivacy.data.tasks import NEXT_TOKEN
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.models.by_name import build, flat_weights, unflatten
-from fedprivacy.models.losses import Huber, LabelCrossEntropy, Loss, SquaredError
+from fedprivacy.models.losses import Huber, LabelCrossEntropy, NextToken, SquaredError
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.batches import ShuffledBatches
-from fedprivacy.scenario.model import Cnn, Logistic, Mlp
+from fedprivacy.scenario.model import Cnn, Gru, Logistic, Mlp, Transformer
 from fedprivacy.training.calls import train_in_call
 from fedprivacy.training.clipped_gradients import clipped_sums
 from fedprivacy.training.cohort import train_cohort
@@ -25,7 +26,13 @@ from fedprivacy.training.task import Index, LocalTraining, Shape, Task
 from fedprivacy.training.updates import Stack, Updates
 
 CLIENTS, RECORDS, FEATURES, OUTPUTS = 5, 6, 16, 2
-LOSSES = {"squared": SquaredError(), "huber": Huber(0.2), "labels": LabelCrossEntropy()}
+POSITIONS, TOKENS = 7, 5  # of texts
+LOSSES = {
+    "squared": SquaredError(),
+    "huber": Huber(0.2),
+    "labels": LabelCrossEntropy(),
+    "tokens": NextToken(),
+}
 
 
 class Own(nn.Module):
@@ -41,6 +48,11 @@ class Own(nn.Module):
 
 def module_of(name: str) -> nn.Module:
     torch.manual_seed(0)
+    if name == "gru":
+        return build(Gru(name="gru", embedding=3, width=4), (POSITIONS,), TOKENS, seed=0)
+    if name == "transformer":
+        small = Transformer(name="transformer", width=4, layers=2, heads=2)
+        return build(small, (POSITIONS,), TOKENS, seed=0)
     if name == "own":
         return Own()
     options = {
@@ -52,14 +64,22 @@ def module_of(name: str) -> nn.Module:
 
 
 MODELS = ("logistic", "mlp", "cnn", "own")
+PAIRS = [(model, loss) for model in MODELS for loss in LOSSES if loss != "tokens"] + [
+    ("gru", "tokens"),
+    ("transformer", "tokens"),
+]
+each_pair = pytest.mark.parametrize(("model", "loss"), PAIRS)
 
 
-def task_of(model: str, loss: Loss, clients: list[int], epochs: int = 2) -> Task:
-    stream = np.random.default_rng(1)
+def task_of(model: str, name: str, clients: list[int], epochs: int = 2) -> Task:
+    stream, loss = np.random.default_rng(1), LOSSES[name]
     x = stream.standard_normal((CLIENTS * RECORDS, FEATURES)).astype(np.float32)
     y = stream.random((len(x), OUTPUTS)).astype(np.float32)
     if isinstance(loss, LabelCrossEntropy):
         y = y.round()
+    if loss.task == NEXT_TOKEN:
+        x = stream.integers(0, TOKENS, (len(x), POSITIONS)).astype(np.float32)
+        y = stream.integers(0, TOKENS, x.shape)
     module = module_of(model)
     weights = flat_weights(module) + stream.normal(scale=0.1, size=len(flat_weights(module)))
     return Task(
@@ -76,9 +96,8 @@ def task_of(model: str, loss: Loss, clients: list[int], epochs: int = 2) -> Task
     )
 
 
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
-@pytest.mark.parametrize("model", MODELS)
-def test_updates_are_those_of_a_plain_loop(model: str, loss: Loss) -> None:
+@each_pair
+def test_updates_are_those_of_a_plain_loop(model: str, loss: str) -> None:
     task = replace(task_of(model, loss, [0, 1, 2]), shape=None)
     found = train_cohort(task).stack()
     index, used, _ = task.batches(secret=False)
@@ -88,23 +107,25 @@ def test_updates_are_those_of_a_plain_loop(model: str, loss: Loss) -> None:
             rows = index[client, step][used[client, step]]
             flat.requires_grad_(True)
             outputs = torch.func.functional_call(task.module, unflatten(task.module, flat), task.x[rows])
-            [gradient] = torch.autograd.grad(loss.losses(outputs, task.y[rows]).mean(), flat)
+            [gradient] = torch.autograd.grad(LOSSES[loss].losses(outputs, task.y[rows]).mean(), flat)
             flat = flat.detach() - 0.3 * gradient
         torch.testing.assert_close(
             found[client].float(), flat - torch.from_numpy(task.weights), rtol=1e-3, atol=1e-5
         )
 
 
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
-@pytest.mark.parametrize("model", MODELS)
-def test_each_record_is_clipped_by_itself(model: str, loss: Loss) -> None:
+@each_pair
+def test_each_record_is_clipped_by_itself(model: str, loss: str) -> None:
     task = task_of(model, loss, [0, 1])
     weights, norm = torch.from_numpy(task.weights), 0.05
     x, y = (part[: 2 * RECORDS].unflatten(0, (2, RECORDS)).clone() for part in (task.x, task.y))
     used = torch.ones(2, RECORDS, dtype=torch.bool)
     used[1, 3] = False
-    y[0, 2] = np.nan  # a target that is no number: its record counts as zero, and no other
-    sums = clipped_sums(task.module, weights, x, y, used, norm, loss)
+    if LOSSES[loss].task == NEXT_TOKEN:
+        y[0, 2, 1] = TOKENS  # a token that is none: its record counts as zero, and no other
+    else:
+        y[0, 2] = np.nan  # so does a target that is no number
+    sums = clipped_sums(task.module, weights, x, y, used, norm, LOSSES[loss])
     assert sums.zeroed.tolist() == [1, 0]
     expected = torch.zeros_like(sums.sums)
     for client in range(2):
@@ -115,12 +136,13 @@ def test_each_record_is_clipped_by_itself(model: str, loss: Loss) -> None:
             outputs = torch.func.functional_call(
                 task.module, unflatten(task.module, flat), x[client, record][None]
             )
-            [gradient] = torch.autograd.grad(loss.losses(outputs, y[client, record][None]).sum(), flat)
+            losses = LOSSES[loss].losses(outputs, y[client, record][None])
+            [gradient] = torch.autograd.grad(losses.sum(), flat)
             expected[client] += gradient.double() * min(1.0, norm / float(gradient.double().norm()))
     torch.testing.assert_close(sums.sums, expected, rtol=1e-4, atol=1e-6)
     without = used.clone()
     without[0, 0] = False
-    gone = clipped_sums(task.module, weights, x, y, without, norm, loss)
+    gone = clipped_sums(task.module, weights, x, y, without, norm, LOSSES[loss])
     assert 0 < torch.linalg.vector_norm(sums.sums[0] - gone.sums[0]) <= norm
     assert torch.equal(sums.sums[1], gone.sums[1])
 
@@ -134,11 +156,10 @@ def by_example(task: Task) -> tuple[Updates, Index]:
 
 
 @pytest.mark.exhaustive(every=5)
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
-@pytest.mark.parametrize("model", MODELS)
+@each_pair
 @pytest.mark.parametrize(("train", "secret"), [(by_client, False), (by_example, True)])
 def test_who_else_trains_changes_no_bit(
-    train: Callable[[Task], tuple[Updates, Index]], secret: bool, model: str, loss: Loss
+    train: Callable[[Task], tuple[Updates, Index]], secret: bool, model: str, loss: str
 ) -> None:
     everyone = list(range(CLIENTS))
     together, _ = train_in_call(task_of(model, loss, everyone), train, np.arange(CLIENTS), secret=secret)
@@ -148,9 +169,11 @@ def test_who_else_trains_changes_no_bit(
         assert bits_of_each(alone) == [bits[client]]
 
 
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
-def test_opacus_agrees(loss: Loss) -> None:
+@pytest.mark.parametrize(
+    ("model", "loss"), [pair for pair in PAIRS if pair[0] in ("mlp", "gru", "transformer")]
+)
+def test_opacus_agrees(model: str, loss: str) -> None:
     opacus_trainer = pytest.importorskip("fedprivacy.training.opacus_trainer")
-    task = task_of("mlp", loss, [0, 1])
+    task = task_of(model, loss, [0, 1])
     theirs, _ = opacus_trainer.train_examples(task, 0.1, None)
     torch.testing.assert_close(theirs, train_examples(task, 0.1, None)[0], rtol=1e-3, atol=1e-5)
