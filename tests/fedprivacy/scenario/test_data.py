@@ -260,7 +260,7 @@ def test_what_users_and_files_are_asked_of_other_data() -> None:
         'Use "iid" or "one-per-example".'
     ]
     assert complaints('name = "digits"\npath = "d.npz"') == [
-        'my.toml:4: data.path: has no effect with name = "digits". Remove it, or set name = "npz" or name = "table" or name = "flwr-datasets".'
+        'my.toml:4: data.path: has no effect with name = "digits". Remove it, or set name = "npz" or name = "table" or name = "text" or name = "flwr-datasets".'
     ]
 
 

@@ -178,7 +178,7 @@ ONE_MISTAKE = {
         "name = 3",
         [
             "my.toml:4: data.name: 3 is a whole number, text in quotes is needed. "
-            'One of "digits", "synthetic", "purchase-like", "npz", "table", "flwr-datasets", "on-nodes".'
+            'One of "digits", "synthetic", "purchase-like", "npz", "table", "text", "flwr-datasets", "on-nodes".'
         ],
     ),
     "number for a list": (
