@@ -61,6 +61,7 @@ from fedprivacy.statistics.streams import statistics_streams
 from fedprivacy.training.features import encode_all, split
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 from server.aggregation import RoundTotal, nobody_took_part
+from server.averaging import iterate_average
 from server.deployment_grid import PollingGrid
 from server.erm import serve as serve_estimates
 from server.hosts import deal_hosts
@@ -198,9 +199,9 @@ def _run_rounds(
         due = (number + 1) % scenario.evaluation.every == 0 or number + 1 == record.plan.rounds
         stops = None
         if due and read_by_rule is not None:
-            stops = evaluate(module, federation.model, *read_by_rule, loss=loss).loss
+            stops = evaluate(module, federation.released, *read_by_rule, loss=loss).loss
         due = due and len(y) > 0  # with records on nodes there may be no held-out ones
-        quality = evaluate(module, federation.model, x, y, data.class_names, loss) if due else None
+        quality = evaluate(module, federation.released, x, y, data.class_names, loss) if due else None
         event = round_event(
             number,
             cohort=len(cohort),
@@ -225,9 +226,9 @@ def _run_rounds(
             "records. Its code must not change them."
         )
     if part is not None and not part.is_empty:
-        record.directory.save_model(save(whole_model(whole, torch.from_numpy(federation.model))))
+        record.directory.save_model(save(whole_model(whole, torch.from_numpy(federation.released))))
     if len(y) > 0:
-        chunks = predictions(module, federation.model, x, data.task)
+        chunks = predictions(module, federation.released, x, data.task)
         record.measured = final_evaluation(scenario, people, y, chunks, record.plan.groups)
     if (why := nobody_took_part(record.rounds)) is not None:
         raise RunError(why)
@@ -273,7 +274,7 @@ def federation_of(
         dealing=deal_hosts(grid, scenario.federation.hosts),
         plan=ledger.plan,
         ledger=ledger,
-        optimizer=server_optimizer(scenario.server, len(weights)),
+        optimizer=server_optimizer(scenario.server, ledger.plan.rounds, len(weights)),
         streams=streams,
         weights=weights,
         chunk_size=scenario.federation.chunk_size,
@@ -288,6 +289,7 @@ def federation_of(
         correlated=CorrelatedNoise(banded, len(weights)) if banded is not None else None,
         rule=_rule(scenario.server),
         clips_to=_clips_to(scenario.server, ledger.plan),
+        average=iterate_average(scenario.server, ledger.plan.rounds, len(weights)),
     )
     return federation, module
 

@@ -22,6 +22,7 @@ from fedprivacy.scenario.rules.on_nodes import NODE_RULES
 from fedprivacy.scenario.rules.rounds import ROUND_RULES
 from fedprivacy.scenario.rules.server_noise import SERVER_NOISE_RULES
 from fedprivacy.scenario.rules.shares import SHARES_RULES
+from fedprivacy.scenario.rules.steps import STEP_RULES
 from fedprivacy.scenario.rules.tasks import TASK_RULES
 
 TRAINING_RULES: tuple[Entry[Values], ...] = (
@@ -36,6 +37,7 @@ TRAINING_RULES: tuple[Entry[Values], ...] = (
     *EXAMPLE_RULES,
     *DEFENCE_RULES,
     *DENOISING_RULES,
+    *STEP_RULES,
     *AGGREGATION_RULES,
     *CLIPPING_RULES,
     *CORRELATED_RULES,
