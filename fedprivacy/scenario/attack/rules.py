@@ -298,6 +298,12 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
         "Remove it.",
     ),
     Rule(
+        "privacy.clipping_layers",
+        lambda v: v["privacy.clipping_layers"] is not None,
+        "attacks know answers that were clipped as a whole, and these are clipped by layer too",
+        "Remove it.",
+    ),
+    Rule(
         "server.schedule",
         lambda v: (
             v["server.schedule"] not in (None, "constant") and not all(branch.silent for branch in v.branches)
