@@ -79,7 +79,7 @@ def client_chunks(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
 
 
 def _shape(fleet: Fleet, records: int, observe: str) -> Shape:
-    one_by_one = fleet.plan.encoder is not None or fleet.plan.shares is not None
+    one_by_one = (fleet.plan.encoder, fleet.plan.shares, fleet.layers) != (None, None, None)
     return fleet.shape(records, formed=observe == "each" or one_by_one)
 
 
@@ -279,6 +279,8 @@ class ChunkTrainer:
         weighted = plan.trust == "local" or (plan.trust == "none" and fleet.by_records)
         if secret and weighted:
             updates = Stack(updates.stack() * fleet.weights(clients))
+        if fleet.layers is not None and plan.clipping_norm is not None:
+            updates = Stack(fleet.layers.clip(updates.stack(), plan.clipping_norm))
         return updates, zeroed, personal
 
     def personal_models(self, clients: Ids) -> NDArray[np.float32]:

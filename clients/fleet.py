@@ -22,8 +22,9 @@ from clients.record_inputs import RecordInputs
 from fedprivacy.attacks.canaries import Canaries
 from fedprivacy.data.tasks import NAMED
 from fedprivacy.errors import InputError
+from fedprivacy.mechanisms.layer_clipping import LayerClipping
 from fedprivacy.models.losses import loss_of
-from fedprivacy.models.partial_training import trained_size
+from fedprivacy.models.partial_training import trained_parameters, trained_size
 from fedprivacy.models.sequences import SEQUENCES
 from fedprivacy.plan.from_scenario import batches_of, check_sizes, plan_of
 from fedprivacy.plan.privacy_plan import Plan
@@ -33,6 +34,7 @@ from fedprivacy.population.clients import Population, population
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.cohorts import AllSampling
 from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.sections import Privacy
 from fedprivacy.scenario.training import Training
 from fedprivacy.training.cohort import has_grouped_convolutions, numbers_held, train_cohort, way_of
 from fedprivacy.training.cuda import ordered_kernels, prepare_cuda
@@ -64,8 +66,8 @@ class Fleet:
     records. Weights by these counts (`by_records`) reveal nothing more about records: the counts are public,
     and the noise is in an update by then. In an audit the last clients are `canaries`, which send planted
     updates. `dense`: whether places of calls are seldom empty. `alone`: whether a call trains one client.
-    `apart`: a client that is in no call with others. `module` is all that a client trains, its personal part
-    included.
+    `apart`: a client that is in no call with others. `layers`: how updates are clipped by layer, before they
+    are clipped as a whole. `module` is all that a client trains, its personal part included.
     """
 
     plan: Plan
@@ -87,6 +89,7 @@ class Fleet:
     alone: bool = False
     apart: int | None = None
     personal: Personalisation | None = None
+    layers: LayerClipping | None = None
     record_inputs: RecordInputs = None  # type: ignore[assignment]  # of the records and the module
 
     def __post_init__(self) -> None:
@@ -167,6 +170,7 @@ class Fleet:
             timeout=scenario.federation.timeout,
             dropout=scenario.federation.dropout,
             dense=_dense(scenario, plan),
+            layers=_layers(scenario.privacy, module),
             alone=_alone(scenario, plan, split(module, people.features, int(sizes.sum()))[1]),
             personal=personal,
         )
@@ -423,6 +427,13 @@ def _adversarial(options: Training) -> Adversarial | None:
     if options.adversarial is None:
         return None
     return Adversarial(options.adversarial, options.adversarial_steps, options.adversarial_first)
+
+
+def _layers(privacy: Privacy, module: nn.Module) -> LayerClipping | None:
+    if privacy.clipping_layers is None:
+        return None
+    sizes = [(name, value.numel()) for name, value in trained_parameters(module).items()]
+    return LayerClipping.of(sizes, privacy.clipping_layers)
 
 
 def hosts_here(hosts: int, node_config: Mapping[str, object]) -> list[int]:

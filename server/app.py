@@ -62,6 +62,7 @@ from fedprivacy.statistics.streams import statistics_streams
 from fedprivacy.training.features import encode_all, split
 from fedprivacy.training.model_spec import ModelSpec, model_spec
 from server.aggregation import RoundTotal, nobody_took_part
+from server.averaging import iterate_average
 from server.deployment_grid import PollingGrid
 from server.erm import serve as serve_estimates
 from server.hosts import deal_hosts
@@ -202,9 +203,9 @@ def _run_rounds(
         due = (number + 1) % scenario.evaluation.every == 0 or number + 1 == record.plan.rounds
         stops = None
         if due and read_by_rule is not None:
-            stops = evaluate(module, federation.model, *read_by_rule, loss=loss).loss
+            stops = evaluate(module, federation.released, *read_by_rule, loss=loss).loss
         due = due and len(y) > 0  # with records on nodes there may be no held-out ones
-        quality = evaluate(module, federation.model, x, y, data.class_names, loss) if due else None
+        quality = evaluate(module, federation.released, x, y, data.class_names, loss) if due else None
         event = round_event(
             number,
             cohort=len(cohort),
@@ -229,16 +230,16 @@ def _run_rounds(
             "records. Its code must not change them."
         )
     if part is not None and not part.is_empty:
-        record.directory.save_model(save(whole_model(whole, torch.from_numpy(federation.model))))
+        record.directory.save_model(save(whole_model(whole, torch.from_numpy(federation.released))))
     if len(y) > 0:
-        chunks = predictions(module, federation.model, x, data.task)
+        chunks = predictions(module, federation.released, x, data.task)
         record.measured = final_evaluation(scenario, people, y, chunks)
-    if view.personal is not None and (personal := view.personal(federation.model)) is not None:
+    if view.personal is not None and (personal := view.personal(federation.released)) is not None:
         record.measured = {**record.measured, "personal": personal}
     if isinstance(scenario.data, TextFile) and scenario.data.secrets:
         from fedprivacy.attacks.secret_exposure import stated_exposure  # few runs have secrets
 
-        exposure = stated_exposure(whole, federation.model, scenario.data, record.ledger.to_json())
+        exposure = stated_exposure(whole, federation.released, scenario.data, record.ledger.to_json())
         record.measured = {**record.measured, "exposure": exposure}
     if (why := nobody_took_part(record.rounds)) is not None:
         raise RunError(why)
@@ -284,7 +285,7 @@ def federation_of(
         dealing=deal_hosts(grid, scenario.federation.hosts),
         plan=ledger.plan,
         ledger=ledger,
-        optimizer=server_optimizer(scenario.server, len(weights)),
+        optimizer=server_optimizer(scenario.server, ledger.plan.rounds, len(weights)),
         streams=streams,
         weights=weights,
         chunk_size=scenario.federation.chunk_size,
@@ -299,6 +300,7 @@ def federation_of(
         correlated=CorrelatedNoise(banded, len(weights)) if banded is not None else None,
         rule=_rule(scenario.server),
         clips_to=_clips_to(scenario.server, ledger.plan),
+        average=iterate_average(scenario.server, ledger.plan.rounds, len(weights)),
     )
     return federation, module
 

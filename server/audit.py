@@ -72,7 +72,7 @@ class Overheard:
         self._inner, self._see = inner, see
         self.state = inner.state
 
-    def step(self, weights: Vector, update: Vector) -> Vector:
+    def step(self, weights: Vector, update: Vector, number: int) -> Vector:
         """As the optimizer inside."""
         self._see(update)
-        return self._inner.step(weights, update)
+        return self._inner.step(weights, update, number)

@@ -3,6 +3,7 @@
 draw the cohort -> send the model, chunk by chunk -> add up the clipped (and, under local or distributed
 trust, noisy) updates -> under central trust add noise -> divide by the expected cohort (a robust rule takes
 the place of both) -> charge the ledger -> commit the round -> denoise, where configured -> move the model
+-> average the iterates, where configured
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.sections import Denoise
 from server.aggregation import NO_ANSWER, RoundTotal, aggregate
+from server.averaging import IterateAverage
 from server.denoising import denoised
 from server.hosts import Dealing
 from server.messages import request_to
@@ -63,6 +65,7 @@ class Federation:
         clips_to: The norm to which the server clips the update of each client, shape (population,); None: it
             does not clip.
         cut: Cuts a cohort into chunks.
+        average: The mean of iterates that is released; None: the last iterate is.
     """
 
     grid: Grid
@@ -85,11 +88,17 @@ class Federation:
     rule: RobustRule | None = None
     clips_to: NDArray[np.float64] | None = None
     cut: Cut = chunks
+    average: IterateAverage | None = None
 
     @property
     def model(self) -> NDArray[np.float32]:
-        """The model that participants and outsiders receive, float32, shape (parameters,)."""
+        """The model that participants receive, float32, shape (parameters,)."""
         return self.weights.astype(np.float32)
+
+    @property
+    def released(self) -> NDArray[np.float32]:
+        """The model that is measured, and that outsiders receive in the end, float32, shape (parameters,)."""
+        return self.model if self.average is None else self.average.of(self.weights).astype(np.float32)
 
     def round(self, number: int) -> tuple[NDArray[np.int64], RoundTotal]:
         """Runs round `number` (from 0) and moves the model.
@@ -130,7 +139,9 @@ class Federation:
         # Denoising sees the noisy average alone: post-processing, at no privacy cost.
         if deviation is not None:
             average = denoised(average, deviation / self.denominator, self.denoise)
-        self.weights = self.optimizer.step(self.weights, average)
+        self.weights = self.optimizer.step(self.weights, average, number)
+        if self.average is not None:
+            self.average.add(number, self.weights)
         return cohort, total
 
     def total(self, number: int, cohort: NDArray[np.int64]) -> RoundTotal:
@@ -206,22 +217,31 @@ class Federation:
     def state(self) -> dict[str, NDArray[np.float64]]:
         """The state that a checkpoint needs for a bit-identical resume."""
         norm = {} if self.clipping_norm is None else {"clipping_norm": np.array([self.clipping_norm])}
-        optimizer = {f"optimizer/{key}": value for key, value in self.optimizer.state.items()}
-        return {"weights": self.weights, **optimizer, **norm}
+        return {"weights": self.weights, **self._parts(), **norm}
+
+    def _parts(self) -> dict[str, NDArray[np.float64]]:
+        """The state of the optimizer and of the average, by its names in a checkpoint."""
+        average = {} if self.average is None else self.average.state
+        return {
+            f"{part}/{key}": value
+            for part, state in (("optimizer", self.optimizer.state), ("average", average))
+            for key, value in state.items()
+        }
 
     def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state` returned.
 
         Raises:
-            InputError: these are arrays of another model or optimizer.
+            InputError: these are arrays of another model, optimizer or average.
         """
-        state = {
-            key: stored_array(tensors, f"optimizer/{key}", at) for key, at in self.optimizer.state.items()
-        }
+        stored = {name: stored_array(tensors, name, at) for name, at in self._parts().items()}
         if self.clipping_norm is not None:
             norm = stored_array(tensors, "clipping_norm", np.array([self.clipping_norm]))
             self.clipping_norm = self.plan.for_round(float(norm[0])).clipping_norm
-        self.weights, self.optimizer.state = stored_array(tensors, "weights", self.weights), state
+        self.weights = stored_array(tensors, "weights", self.weights)
+        self.optimizer.state = {key: stored[f"optimizer/{key}"] for key in self.optimizer.state}
+        if self.average is not None:
+            self.average.state = {key: stored[f"average/{key}"] for key in self.average.state}
 
     def _requests(self, number: int, requested: Sequence[tuple[int, Chunk]]) -> Iterator[Message]:
         """Numbered messages, made one at a time, so that memory does not grow with the cohort."""

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
+LayerShares = Literal["equal", "by-size"]  # of the clipping norm
+
 
 class EncodingOptions(BaseModel):
     """The encoding of clipped updates before the noise."""

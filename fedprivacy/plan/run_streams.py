@@ -20,6 +20,7 @@ _AS_EVER = (
     *(("batches", "shuffled"), ("averaging", False), ("weighting", "clients"), ("trainer", "fedprivacy")),
     *(("device", "cpu"), ("kernel_size", 3), ("adversarial_steps", 1), ("adversarial_first", 0)),
     *(("denoise", "none"), ("aggregation", "mean"), ("clips", False), ("task", "classification")),
+    *(("averaging", "none"), ("schedule", "constant")),
 )
 
 

@@ -9,7 +9,13 @@ from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer
 from fedprivacy.mechanisms.central import CENTRAL_NAMES, all_options
 from fedprivacy.mechanisms.combinations import SHARED
 from fedprivacy.mechanisms.local import LOCAL
-from fedprivacy.mechanisms.options import AdaptiveOptions, BandedOptions, EncodingOptions, SharesOptions
+from fedprivacy.mechanisms.options import (
+    AdaptiveOptions,
+    BandedOptions,
+    EncodingOptions,
+    LayerShares,
+    SharesOptions,
+)
 from fedprivacy.sampling.group_limits import MOST_GROUPS, NAME
 from fedprivacy.scenario.base import Section
 from fedprivacy.scenario.client_ids import MOST, collapsed, expanded
@@ -80,6 +86,12 @@ class _Privacy(Section):
     )
     adjacency: Literal["replace-one", "add-remove", "zero-out"] = Field(
         "replace-one", description="Which two data sets the guarantee holds apart."
+    )
+    clipping_layers: LayerShares | None = Field(
+        None,
+        description="Clips each layer's part of an update to its own share of clipping_norm too: equal ones, "
+        "or by the root of a layer's size; without it the whole update alone is clipped.",
+        examples=["equal"],
     )
 
 

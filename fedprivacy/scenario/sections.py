@@ -35,6 +35,8 @@ Ablation = Literal[
 ]
 ABLATIONS: tuple[Ablation, ...] = get_args(Ablation)
 Denoise = Literal["none", "james-stein", "student-t"]
+Averaging = Literal["none", "tail", "exponential"]
+Schedule = Literal["constant", "linear", "cosine", "inverse-sqrt"]
 Aggregation = Literal["mean", "median", "trimmed-mean", "krum", "geometric-median"]
 # Robust rules that are made for a number f of malicious clients -> the fewest answers that outvote these.
 _LEAST_ANSWERS: dict[Aggregation, Callable[[int], int]] = {
@@ -84,6 +86,39 @@ class Head(Section):
 class _Server(Section):
     rounds: int = Field(ge=1, le=10**6, description="The number of rounds.", examples=[100])
     learning_rate: float = Field(1.0, gt=0, le=10**6, description="The step size of the server, such as 1.0.")
+    schedule: Schedule = Field(
+        "constant",
+        description="How the learning rate falls with the rounds: linear or cosine to a share of itself in "
+        "the last planned round, or by one over the square root of the round.",
+    )
+    schedule_end: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="The share of the learning rate in the last planned round, for a linear or cosine "
+        "schedule; without it 0.1.",
+        examples=[0.1],
+    )
+    averaging: Averaging = Field(
+        "none",
+        description="Of which iterates the released model is the mean: of none but the last, of those of the "
+        "last rounds (tail), or of all with weights that fall backwards (exponential); it costs no privacy.",
+    )
+    averaging_share: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="The share of the planned rounds whose iterates a tail average covers; without it 0.5.",
+        examples=[0.5],
+    )
+    averaging_decay: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="The factor of an iterate's weight in each later round, for an exponential average; "
+        "without it 0.9.",
+        examples=[0.9],
+    )
     patience: int | None = Field(
         None,
         ge=1,

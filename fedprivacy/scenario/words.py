@@ -39,6 +39,8 @@ _NOUNS = {
     "observe": "kind of reply",
     "denoise": "way to take out noise",
     "aggregation": "rule of aggregation",
+    "averaging": "average of iterates",
+    "schedule": "schedule of the learning rate",
     "on": "data to evaluate on",
     "through": "way to keep an epsilon",
 }

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from fedprivacy.attacks.document_claims import arm_claims
 from fedprivacy.documents.attack import ArmResult
 from fedprivacy.errors import InputError
@@ -16,6 +14,7 @@ from fedprivacy.records.seed_statistics import interval
 from fedprivacy.scenario.attack import AttackScenario
 from scenarios.attacks.game_setup import rounds_trained
 from scenarios.attacks.target_run import TargetRun, stored_run
+from server.averaging import released_weights
 
 Trained = dict[tuple[int, int], "Accuracy"]  # by the number of the variant, the seed
 
@@ -39,7 +38,7 @@ def measure(run: TargetRun) -> dict[str, float]:
     """The accuracy of a trained run, in any process, as JSON (`accuracy`)."""
     setup = run.setup()
     tensors = stored_run(run, setup)
-    train, test = setup.accuracies(tensors["weights"].astype(np.float32))
+    train, test = setup.accuracies(released_weights(tensors))
     return {"train": train, "test": test, "rounds": rounds_trained(tensors, run.scenario)}
 
 

@@ -143,7 +143,7 @@ class GameSetup:
         ledger = Ledger(self.fleet.plan, sizes=self.fleet.sizes)
         federation, module = federation_of(grid, self.scenario, ledger, self.game.people, self.fleet.model)
         held_out = self.game.people.held_out(on)
-        return federation, lambda: evaluate(module, federation.model, *held_out)
+        return federation, lambda: evaluate(module, federation.released, *held_out)
 
     def streams_of(self, trial: int, streams: Streams | None = None) -> Streams:
         """The streams of a repetition, by which cohorts, batches and noise are drawn anew.

@@ -24,6 +24,7 @@ from scenarios.attacks.game_setup import GameSetup, Tensors, rounds_trained
 from scenarios.attacks.group_accuracy import Accuracies, accuracies_by_group
 from scenarios.attacks.reference_models import EXPOSING, ReferenceModels, reference_models
 from scenarios.attacks.scoring import AttackResult, score_attack
+from server.averaging import released_weights
 
 MOST = 200  # records whose exposure is kept
 
@@ -46,7 +47,7 @@ def attack_released_model(
     attacks = {name: item for name, item in scenario.attacks.items() if name in branch.names}
     requested = {name: item for name, item in attacks.items() if isinstance(item, Released)}
     first, game = next(iter(requested.values())), setup.game
-    weights = tensors["weights"].astype(np.float32)
+    weights = released_weights(tensors)
     methods: set[str] = {method for item in requested.values() for method in item.methods}
     models = reference_models(setup, first, methods, rounds_trained(tensors, scenario))
     results_by_attack = models.battery.run(

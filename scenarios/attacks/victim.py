@@ -251,7 +251,7 @@ class AttackedClient:
             mod.most = None if server.clips else federation.longest
         for number in range(self.first, self.first + self.rounds):
             federation.round(number)
-        return federation.model
+        return federation.released
 
     def labels(self, weights: NDArray[np.float32], x: NDArray[np.float32]) -> NDArray[np.int64]:
         """The labels that a model gives records."""

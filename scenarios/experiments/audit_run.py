@@ -240,6 +240,6 @@ def _train(job: Audited, fleet: Fleet, people: Population) -> _Seen:
         for number in range(fleet.plan.rounds):
             cohort, _ = federation.round(number)
             participants.append(np.isin(ids, cohort))
-        moved = canaries.along(federation.model - before)
+        moved = canaries.along(federation.released - before)
         models = (before, federation.model.astype(np.float64))
     return _Seen(released, others, participants, auditor.messages, moved, models, ledger.to_json())

@@ -89,7 +89,7 @@ def train(scenario: Scenario, plan: Plan, people: Population, *, allow_code: boo
     federation, module = federation_of(grid, scenario, Ledger(plan), people, fleet.model)
     for number in range(plan.rounds):
         federation.round(number)
-    return Trained(np.asarray(federation.model, dtype=np.float32), module)
+    return Trained(np.asarray(federation.released, dtype=np.float32), module)
 
 
 @dataclass(frozen=True)

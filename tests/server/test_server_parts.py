@@ -103,17 +103,17 @@ def test_optimizers_follow_torchs_sgd_and_the_papers_adam() -> None:
         (SgdServer(rounds=1, learning_rate=0.3), 0.0),
         (MomentumServer(optimizer="momentum", rounds=1, learning_rate=0.3, momentum=0.9), 0.9),
     ):
-        ours, optimizer = np.zeros(5), server_optimizer(options, 5)
+        ours, optimizer = np.zeros(5), server_optimizer(options, 9, 5)
         theirs = torch.zeros(5, dtype=torch.float64, requires_grad=True)
         reference = torch.optim.SGD([theirs], lr=0.3, momentum=momentum)
-        for update in updates:
-            ours = optimizer.step(ours, update)
+        for number, update in enumerate(updates):
+            ours = optimizer.step(ours, update, number)
             theirs.grad = -torch.from_numpy(update)
             reference.step()
         assert np.allclose(ours, theirs.detach().numpy())
     options = AdamServer(
         optimizer="adam", rounds=1, learning_rate=0.1, beta1=0.9, beta2=0.99, adaptivity=1e-2
     )
-    weights = server_optimizer(options, 1).step(np.zeros(1), np.ones(1))
+    weights = server_optimizer(options, 9, 1).step(np.zeros(1), np.ones(1), 0)
     # Reddi et al. 2021, algorithm 2: m = (1 - b1), v = b2 tau^2 + (1 - b2), x = lr m / (sqrt(v) + tau)
     assert weights == pytest.approx(0.1 * 0.1 / (np.sqrt(0.99 * 1e-4 + 0.01) + 0.01))

@@ -282,6 +282,20 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
         "Remove it.",
     ),
     Rule(
+        "privacy.clipping_layers",
+        lambda v: v["privacy.clipping_layers"] is not None,
+        "attacks know answers that were clipped as a whole, and these are clipped by layer too",
+        "Remove it.",
+    ),
+    Rule(
+        "server.schedule",
+        lambda v: (
+            v["server.schedule"] not in (None, "constant") and not all(branch.silent for branch in v.branches)
+        ),
+        "attacks on messages take one learning rate of the server for all rounds",
+        'Set schedule = "constant", or attack the released model alone (kind = "released").',
+    ),
+    Rule(
         "privacy.encoding",
         lambda v: v["privacy.encoding"] is not None,
         "attacks know answers that were clipped, and these are encoded too",

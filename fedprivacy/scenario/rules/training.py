@@ -23,6 +23,7 @@ from fedprivacy.scenario.rules.personal import PERSONAL_RULES
 from fedprivacy.scenario.rules.rounds import ROUND_RULES
 from fedprivacy.scenario.rules.server_noise import SERVER_NOISE_RULES
 from fedprivacy.scenario.rules.shares import SHARES_RULES
+from fedprivacy.scenario.rules.steps import STEP_RULES
 from fedprivacy.scenario.rules.tasks import TASK_RULES
 
 TRAINING_RULES: tuple[Entry[Values], ...] = (
@@ -37,6 +38,7 @@ TRAINING_RULES: tuple[Entry[Values], ...] = (
     *EXAMPLE_RULES,
     *DEFENCE_RULES,
     *DENOISING_RULES,
+    *STEP_RULES,
     *AGGREGATION_RULES,
     *CLIPPING_RULES,
     *CORRELATED_RULES,

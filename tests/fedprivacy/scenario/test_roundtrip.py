@@ -147,6 +147,7 @@ def test_a_saved_scenario_has_every_key_that_applies(document: dict[str, Any]) -
     left_out |= {"projection", "client_timeout", "adversarial", "patience", "byzantine", "groups", "edges"}
     left_out |= {"bands", "clipping_quantile", "clipping_learning_rate", "clipping_count_noise"}
     left_out |= {"encoding", "encoding_share", "encoding_levels", "degrees"}
+    left_out |= {"clipping_layers", "schedule_end", "averaging_share", "averaging_decay"}
     left_out |= {key for keys in OPTIONAL_KEYS_OF.values() for key in keys}
     left_out |= {"trainable", "freeze", "lora", "weights", "features"}
     left_out |= {"loss", "huber_threshold", "target_low", "target_high", "targets"}
