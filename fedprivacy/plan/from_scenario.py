@@ -120,10 +120,9 @@ def stored_plan(scenario: Scenario, stored: Plan, clients: int | None = None) ->
     Raises:
         InputError: its noise is not that of the scenario's epsilon.
     """
-    settled = clients
-    if clients is None and not isinstance(scenario.data, FileData):
-        settled = scenario.population
-    population = stored.population if settled is None else settled
+    population = _settled_clients(scenario) if clients is None else clients
+    if population is None:
+        population = stored.population
     if (numbers := _bands_to_choose_from(scenario, population)) is not None:
         if stored.banded is None or stored.banded.bands not in numbers:
             raise InputError("plan.mechanism.bands: not one that the scenario chooses from")
@@ -155,6 +154,14 @@ def stored_plan(scenario: Scenario, stored: Plan, clients: int | None = None) ->
                 f"for privacy.epsilon = {privacy.epsilon:g}"
             )
     return with_stored_groups(_with_room(plan, privacy), privacy.groups, stored.groups)
+
+
+def _settled_clients(scenario: Scenario) -> int | None:
+    """The number of clients that take part, where no file has to be read for it, else None."""
+    data = scenario.data
+    if not isinstance(data, FileData):
+        return scenario.population
+    return data.clients if data.first_clients is None else data.first_clients
 
 
 def _bands_to_choose_from(scenario: Scenario, clients: int) -> tuple[int, ...] | None:

@@ -287,8 +287,6 @@ def _ids(people: Population, scenario: Scenario) -> PopulationIds:
     if owners not in ("by-user", "one-per-example"):
         dealt = (data.clients, data.alpha, data.records_per_client, data.public_fraction, data.seed)
         owners = f"{owners}/{dealt}"
-    if data.first_clients is not None:
-        owners = f"{owners}/first {data.first_clients} by {data.seed}"
     return PopulationIds(people.digest, ids, _records(people.dataset.y), owners)
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from fedprivacy.errors import ScenarioError
+from fedprivacy.account.populations import Relation, check_same, relation
+from fedprivacy.errors import InputError, ScenarioError
+from fedprivacy.plan.from_scenario import plan_of, stored_plan
 from fedprivacy.population.clients import population
 from fedprivacy.scenario import Scenario
+from fedprivacy.scenario.variations import variations
 from scenarios.budgets.planned_work import planned
 
 WAYS = {
@@ -40,8 +45,42 @@ def test_more_than_there_are_is_refused(make_scenario) -> None:
         make_scenario("data.first_clients=13")
 
 
-def test_they_are_another_population_to_an_account(make_scenario) -> None:
-    privacy = ("privacy.epsilon=1.0",)
-    whole, some = planned(make_scenario(*privacy)), planned(make_scenario(*privacy, "data.first_clients=6"))
-    assert whole.population.owners != some.population.owners
-    assert whole.population.data != some.population.data
+@pytest.mark.parametrize("way", ["iid", "one-per-example", "by-label"])
+def test_each_is_one_client_of_the_whole_to_an_account(make_scenario, way: str) -> None:
+    """Their data differ, so that it has to be stated; dealt anew, a client may be several of the other."""
+    changes = ("privacy.epsilon=1.0", f"data.partition={way}", "data.public_fraction=0.1")
+    whole, some = (
+        planned(make_scenario(*changes, *first)).population.to_json("00" * 16)
+        for first in ((), ("data.first_clients=6",))
+    )
+    assert relation(some, whole, "client") is Relation.UNKNOWN
+    with pytest.raises(InputError, match="state --same-population"):
+        check_same([some], [whole], "client", stated=False)
+    assert check_same([some], [whole], "client", stated=True)
+    anew = planned(make_scenario("privacy.epsilon=1.0", "data.clients=6")).population.to_json("00" * 16)
+    assert relation(anew, whole, "client") is Relation.OTHER_OWNERS
+
+
+@pytest.mark.parametrize("clients", [(), ("data.clients=15",)], ids=["all", "some"])
+def test_another_number_of_clients_is_that_of_those_who_take_part(make_scenario, clients) -> None:
+    asked = make_scenario(
+        "data={name='synthetic', records=60, test_records=50, features=4, partition='fixed-records', "
+        "records_per_client=4, first_clients=5}",
+        *clients, "privacy.epsilon=8.0", "compare.vary.data.clients=[5, 10, 15]",
+    )  # fmt: skip
+    varied = [asked.varied(each, 1) for each in variations(asked.compare)]
+    assert [each.population for each in varied] == [5, 10, 15]
+    assert [population(each.data).partition.clients for each in varied] == [5, 10, 15]
+
+
+@pytest.mark.parametrize("change", ["clients=4", "clients=12, first_clients=4"])
+def test_a_stored_plan_is_for_the_clients_that_take_part_of_a_file(
+    make_scenario, tmp_path: Path, change: str
+) -> None:
+    x, y = np.zeros((120, 4), np.float32), np.arange(120) % 2
+    np.savez(tmp_path / "p.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+
+    def of(dealt: str) -> Scenario:
+        return make_scenario(f"data={{name='npz', path='{tmp_path / 'p.npz'}', partition='iid', {dealt}}}")
+
+    assert stored_plan(of(change), plan_of(of("clients=12"))) == plan_of(of(change))
