@@ -11,6 +11,7 @@ from fedprivacy.account.populations import Relation, check_same, relation
 from fedprivacy.errors import InputError, ScenarioError
 from fedprivacy.plan.from_scenario import plan_of, stored_plan
 from fedprivacy.population.clients import population
+from fedprivacy.population.groups import held_out_budget_groups
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.variations import variations
 from scenarios.budgets.planned_work import planned
@@ -84,3 +85,52 @@ def test_a_stored_plan_is_for_the_clients_that_take_part_of_a_file(
         return make_scenario(f"data={{name='npz', path='{tmp_path / 'p.npz'}', partition='iid', {dealt}}}")
 
     assert stored_plan(of(change), plan_of(of("clients=12"))) == plan_of(of(change))
+
+
+GROUPED = (
+    "data.partition=by-label", "data.seed=3", "privacy.epsilon=8.0", "sampling={name='poisson', rate=0.5}",
+    "privacy.groups.light={clients='0-2', epsilon=1.0}",
+)  # fmt: skip
+
+
+def test_a_group_by_ids_is_the_same_persons_however_many_take_part(make_scenario) -> None:
+    """Ids are those among all clients. Verification needs no data, and accuracy is of the same members."""
+    whole = population(make_scenario(*GROUPED).data).partition
+    light = {tuple(whole.records(client)) for client in (0, 1, 2)}
+    members_of = []
+    for count in (8, 12):
+        asked = make_scenario(*GROUPED, f"data.first_clients={count}")
+        people, plan = population(asked.data), plan_of(asked)
+        kept = {tuple(people.partition.records(client)) for client in plan.groups["light"].clients}
+        assert kept == light & {tuple(people.partition.records(client)) for client in range(count)}
+        members_of.append(kept)
+        assert stored_plan(asked, plan) == plan
+        tested = held_out_budget_groups(asked.data, people, asked.privacy.groups)
+        labels = set(people.dataset.y_test[tested.codes == 0])
+        assert labels == {int(people.dataset.y[records[0]]) for records in kept}
+        assert "clients=" in planned(asked).settings(1)
+        assert planned(asked).ledgers_of_settings(1)[0]["groups"][0]["clients"] == len(kept)
+    assert members_of[0] < members_of[1] == light
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (("privacy.groups.light={clients='0-12', epsilon=1.0}",), "no client 12: ids are from 0 to 11"),
+        (("data.first_clients=1",), "light.clients: none of them is among the 1 clients that take part"),
+    ],
+)
+def test_a_group_without_clients_that_take_part_is_refused(make_scenario, changes, words: str) -> None:
+    with pytest.raises((InputError, ScenarioError), match=words):
+        plan_of(make_scenario(*GROUPED, "data.first_clients=8", *changes))
+
+
+def test_ids_among_clients_that_only_a_file_counts_are_refused(make_scenario, tmp_path: Path) -> None:
+    x, y = np.zeros((120, 4), np.float32), np.arange(120) % 2
+    users = np.repeat(np.arange(12), 10)
+    np.savez(tmp_path / "p.npz", x_train=x, y_train=y, x_test=x, y_test=y, user_train=users)
+    with pytest.raises(ScenarioError, match=r"light.clients.*whose number is in the file alone"):
+        make_scenario(
+            f"data={{name='npz', path='{tmp_path / 'p.npz'}', partition='by-user', first_clients=8}}",
+            *GROUPED[2:],
+        )
