@@ -1,7 +1,7 @@
 """Groups of clients with budgets that differ: their members, and their noise, rate or weight.
 
 Membership is public. It follows from the ids of clients, or from a draw that everybody can repeat, and is the
-same in neighbouring data. It follows from no records, unless clients are dealt by label: ids show labels then.
+same in neighbouring data. It follows from no records, unless clients are dealt by label: ids show labels.
 A client in no group is one of the `OTHERS`, which have the settings of the plan itself: a group is never less
 protected than they are.
 """

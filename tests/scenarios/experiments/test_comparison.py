@@ -22,7 +22,7 @@ from fedprivacy.records.seed_statistics import (
     weakest,
     within_range,
 )
-from fedprivacy.report import page_of, render
+from fedprivacy.report import client_curve, page_of, render
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.variations import variations
 from fedprivacy.training.model_spec import model_spec
@@ -588,9 +588,14 @@ def test_a_page_has_the_law_of_the_number_of_clients_with_enough_numbers_and_see
     _, fitted, read = section.blocks
     assert "floor 50.0 %" in fitted.text  # guessing one of two classes
     assert "in no interval here" in read.text
+    assert client_curve.BOUNDED in read.text
     # All clients are those of the scenario itself, so the last number is its own cell.
     central = next(cell for cell in document["cells"] if cell["trust"] == "central")
     assert document["variations"][-1]["accuracies"] == central["accuracies"]
+    # Without noise fewer clients may reach less than more do with noise.
+    fewer = [{**cell, "population": 6} if cell["trust"] == "none" else cell for cell in checked["cells"]]
+    [section] = [each for each in page_of({**checked, "cells": fewer}).sections if each.id == "clients"]
+    assert client_curve.UNBOUNDED in section.blocks[-1].text
     checked["variations"] = checked["variations"][1:]
     assert not [section for section in page_of(checked).sections if section.id == "clients"]
     single = {
