@@ -44,11 +44,13 @@ def renumbered(data: Data, budgets: Budgets | None) -> Budgets | None:
     dealt = everyone.clients if isinstance(everyone, FileData) else everyone.population
     if dealt is None:
         raise InputError("privacy.groups: the number of all clients is not in the scenario. Use a share.")
-    kept = first_clients(dealt, data.first_clients, data.seed)
+    present = first_clients(dealt, data.first_clients, data.seed)
     groups = {}
     for name, budget in budgets.items():
         clients = (
-            None if budget.clients is None else tuple(np.flatnonzero(np.isin(kept, budget.clients)).tolist())
+            None
+            if budget.clients is None
+            else tuple(np.flatnonzero(np.isin(present, budget.clients)).tolist())
         )
         if clients == ():
             raise InputError(

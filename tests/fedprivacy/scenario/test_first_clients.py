@@ -101,15 +101,15 @@ def test_a_group_by_ids_is_the_same_persons_however_many_take_part(make_scenario
     for count in (8, 12):
         asked = make_scenario(*GROUPED, f"data.first_clients={count}")
         people, plan = population(asked.data), plan_of(asked)
-        kept = {tuple(people.partition.records(client)) for client in plan.groups["light"].clients}
-        assert kept == light & {tuple(people.partition.records(client)) for client in range(count)}
-        members_of.append(kept)
+        present = {tuple(people.partition.records(client)) for client in plan.groups["light"].clients}
+        assert present == light & {tuple(people.partition.records(client)) for client in range(count)}
+        members_of.append(present)
         assert stored_plan(asked, plan) == plan
         tested = held_out_budget_groups(asked.data, people, asked.privacy.groups)
         labels = set(people.dataset.y_test[tested.codes == 0])
-        assert labels == {int(people.dataset.y[records[0]]) for records in kept}
+        assert labels == {int(people.dataset.y[records[0]]) for records in present}
         assert "clients=" in planned(asked).settings(1)
-        assert planned(asked).ledgers_of_settings(1)[0]["groups"][0]["clients"] == len(kept)
+        assert planned(asked).ledgers_of_settings(1)[0]["groups"][0]["clients"] == len(present)
     assert members_of[0] < members_of[1] == light
 
 
