@@ -174,12 +174,6 @@ def counts_of(sizes: NDArray[np.int64]) -> tuple[int, ...]:
     return tuple(sorted({1, mean, max(2, most)}))
 
 
-def first_clients(partition: Partition, count: int) -> Partition:
-    """The partition of the first clients alone."""
-    offsets = partition.offsets[: count + 1]
-    return Partition(partition.order[: offsets[-1]], offsets, partition.public)
-
-
 def with_records(partition: Partition, client: int, records: NDArray[np.int64]) -> Partition:
     """The partition in which one client has other records, and everybody else the same.
 

@@ -167,6 +167,12 @@ class TrainingAssumption(Assumption):
         "rate, weight and noise of each group and the denominator of means; none of them depends on records, "
         "and all are the same in neighbouring data (under replace-one the replaced client stays in its group)"
     )
+    GROUPS_BY_LABEL = (
+        "groups are public: the plan fixes the group of each client by its id or by a public draw, with the "
+        "rate, weight and noise of each group and the denominator of means; clients were dealt by label, so "
+        "the labels that membership of a group shows are public too, and no epsilon covers them: ids and "
+        "groups are the same in neighbouring data (under replace-one the replaced client stays in its group)"
+    )
     SHARES_SIMULATED = (
         "simulation-grade randomness: rounding and integer noise come from a seeded stream that the "
         "observer does not know; the observer sees this run alone, and each round once (a round that is "

@@ -41,6 +41,7 @@ _AFTER_BROKEN_OFF = (
     Assume.RECORDS_TRAIN,
     Assume.FROZEN_WEIGHTS,
     Assume.GROUPS_PUBLIC,
+    Assume.GROUPS_BY_LABEL,
     Assume.PERSONAL,
     Assume.PUBLIC_SHAPE,
 )
@@ -398,8 +399,10 @@ class Ledger:
         records = [Assume.SIZES_PUBLIC, Assume.RECORDS_TRAIN] * of_records
         frozen = self.plan.frozen
         records += [Assume.FROZEN_WEIGHTS] * (frozen is not None and not frozen.is_by_formula)
-        grouped = self._whole is not None or self.plan.groups is not None
-        records += [Assume.GROUPS_PUBLIC] * grouped
+        groups = (self._whole or self.plan).groups
+        if groups is not None:
+            show_labels = any(group.shows_labels for group in groups.groups)
+            records.append(Assume.GROUPS_BY_LABEL if show_labels else Assume.GROUPS_PUBLIC)
         records += [Assume.PERSONAL] * (self.plan.personal is not None)
         if self.plan.shares is not None:
             return [*sometimes, *records, Assume.PUBLIC_SHAPE, self.stated.randomness_of_shares]

@@ -32,6 +32,7 @@ from fedprivacy.plan.group_budgets import with_groups, with_stored_groups
 from fedprivacy.plan.mechanism_search import Candidate, best, calibrated, described
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.population.clients import Population, population
+from fedprivacy.population.first_clients import renumbered
 from fedprivacy.population.on_nodes import known
 from fedprivacy.sampling.batches import Batches, PoissonBatches, ReplacementBatches, ShuffledBatches
 from fedprivacy.sampling.cohorts import (
@@ -43,7 +44,7 @@ from fedprivacy.sampling.cohorts import (
     SeparatedSampling,
 )
 from fedprivacy.scenario import Code, OnNodes, PoissonTraining, ReplacementTraining, Scenario
-from fedprivacy.scenario.data import FileData
+from fedprivacy.scenario.data import DEALT_BY_LABEL, FileData
 from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.model import stated_features
 from fedprivacy.scenario.privacy import CentralPrivacy, DistributedPrivacy
@@ -84,7 +85,8 @@ def plan_of(scenario: Scenario, model: ModelSpec | None = None, people: Populati
         UnsupportedEvent: if no accountant answers for this sampler and adjacency.
         InputError: if no noise gives this epsilon.
     """
-    privacy = scenario.privacy
+    privacy, groups = scenario.privacy, renumbered(scenario.data, scenario.privacy.groups)
+    by_label = _dealt_by_label(scenario)
     facts = _facts(scenario, model)
     if people is not None:
         least = partial(int, people.partition.sizes.min())
@@ -98,11 +100,11 @@ def plan_of(scenario: Scenario, model: ModelSpec | None = None, people: Populati
     if plan.unit == "example":
         check_sizes(plan, (people or _people(scenario)).partition.sizes)
     if privacy.epsilon is None:
-        return with_groups(_with_room(plan, privacy), privacy.groups)
+        return with_groups(_with_room(plan, privacy), groups, by_label=by_label)
     if privacy.mechanism == "auto":
         dimension = dimension_of(scenario, model)
         return best(calibrated(plan, privacy.epsilon, dimension, privacy.direction or "lifted"), dimension)
-    return with_groups(_with_room(plan.calibrate(privacy.epsilon), privacy), privacy.groups)
+    return with_groups(_with_room(plan.calibrate(privacy.epsilon), privacy), groups, by_label=by_label)
 
 
 def stored_plan(scenario: Scenario, stored: Plan, clients: int | None = None) -> Plan:
@@ -120,20 +122,20 @@ def stored_plan(scenario: Scenario, stored: Plan, clients: int | None = None) ->
     Raises:
         InputError: its noise is not that of the scenario's epsilon.
     """
-    settled = clients
-    if clients is None and not isinstance(scenario.data, FileData):
-        settled = scenario.population
-    population = stored.population if settled is None else settled
+    population = _settled_clients(scenario) if clients is None else clients
+    if population is None:
+        population = stored.population
     if (numbers := _bands_to_choose_from(scenario, population)) is not None:
         if stored.banded is None or stored.banded.bands not in numbers:
             raise InputError("plan.mechanism.bands: not one that the scenario chooses from")
         scenario = _with_bands(scenario, stored.banded.bands)
     privacy, mechanism = scenario.privacy, stored.mechanism
+    groups, by_label = renumbered(scenario.data, privacy.groups), _dealt_by_label(scenario)
     dimension = partial(_stored_dimension, mechanism)
     facts = Facts(population, dimension, lambda: stored.least_records or 1, _stored_part(scenario, stored))
     plan = _without_noise(scenario, facts)
     if privacy.epsilon is None:
-        return with_stored_groups(_with_room(plan, privacy), privacy.groups, stored.groups)
+        return with_stored_groups(_with_room(plan, privacy), groups, stored.groups, by_label=by_label)
     if privacy.mechanism == "auto" and mechanism is not None and mechanism.name in LOCAL:
         chosen = local_class(mechanism.name).uncalibrated(
             privacy.clipping_norm, getattr(mechanism, "dimension", 0), privacy.direction or "lifted"
@@ -154,7 +156,20 @@ def stored_plan(scenario: Scenario, stored: Plan, clients: int | None = None) ->
                 f"{noise} {stated:.6g} costs epsilon = {spent:.6g} in the whole run, and the scenario asks "
                 f"for privacy.epsilon = {privacy.epsilon:g}"
             )
-    return with_stored_groups(_with_room(plan, privacy), privacy.groups, stored.groups)
+    return with_stored_groups(_with_room(plan, privacy), groups, stored.groups, by_label=by_label)
+
+
+def _dealt_by_label(scenario: Scenario) -> bool:
+    """Whether the ids of clients follow from their labels."""
+    return getattr(scenario.data, "partition", None) in DEALT_BY_LABEL
+
+
+def _settled_clients(scenario: Scenario) -> int | None:
+    """The number of clients that take part, where no file has to be read for it, else None."""
+    data = scenario.data
+    if not isinstance(data, FileData):
+        return scenario.population
+    return data.clients if data.first_clients is None else data.first_clients
 
 
 def _bands_to_choose_from(scenario: Scenario, clients: int) -> tuple[int, ...] | None:

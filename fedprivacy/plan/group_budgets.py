@@ -26,28 +26,36 @@ from fedprivacy.scenario.privacy import BudgetGroup
 _PRECISION = 1e-4  # of a rate, relative
 
 
-def with_groups(plan: Plan, budgets: Mapping[str, BudgetGroup] | None) -> Plan:
+def with_groups(plan: Plan, budgets: Mapping[str, BudgetGroup] | None, *, by_label: bool = False) -> Plan:
     """The plan with the groups of a scenario.
 
     Args:
         plan: The plan of the others, calibrated.
         budgets: The groups by name; None: there are none. Without noise they have no budgets.
+        by_label: Whether ids follow from labels, so that groups by ids show these.
 
     Raises:
         InputError: no weight or rate keeps the epsilon of a group.
     """
     if budgets is None or plan.trust == "none":
         return plan
-    return replace(plan, groups=Groups(tuple(_group(plan, name, each) for name, each in budgets.items())))
+    groups = [
+        replace(_group(plan, name, each), shows_labels=by_label and each.clients is not None)
+        for name, each in budgets.items()
+    ]
+    return replace(plan, groups=Groups(tuple(groups)))
 
 
-def with_stored_groups(plan: Plan, budgets: Mapping[str, BudgetGroup] | None, stored: Groups | None) -> Plan:
+def with_stored_groups(
+    plan: Plan, budgets: Mapping[str, BudgetGroup] | None, stored: Groups | None, *, by_label: bool = False
+) -> Plan:
     """The plan with the groups of a stored plan, if these keep what the scenario asks for.
 
     Args:
         plan: The plan of the others.
         budgets: The groups of the scenario.
         stored: Those of the stored plan.
+        by_label: As of `with_groups`.
 
     Raises:
         InputError: a group has another budget, or there are others.
@@ -58,12 +66,13 @@ def with_stored_groups(plan: Plan, budgets: Mapping[str, BudgetGroup] | None, st
         or stored is None
         or [group.name for group in stored.groups] != list(budgets)
     ):
-        return with_groups(plan, budgets)
+        return with_groups(plan, budgets, by_label=by_label)
     checked, grouped = [], replace(plan, groups=stored)
     for group, (name, budget) in zip(stored.groups, budgets.items(), strict=True):
         if budget.epsilon is None or not _keeps(grouped, group, budget):
             group = _group(plan, name, budget)
-        checked.append(replace(group, share=budget.share, clients=budget.clients))
+        shows = by_label and budget.clients is not None
+        checked.append(replace(group, share=budget.share, clients=budget.clients, shows_labels=shows))
     return replace(plan, groups=Groups(tuple(checked)))
 
 

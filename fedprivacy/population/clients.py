@@ -19,6 +19,7 @@ from fedprivacy.data.targets import TargetBounds
 from fedprivacy.data.targets import columns as columns_of
 from fedprivacy.data.tasks import CLASSIFICATION
 from fedprivacy.errors import InputError
+from fedprivacy.population.first_clients import first_clients
 from fedprivacy.population.partition import (
     Partition,
     by_label,
@@ -28,7 +29,6 @@ from fedprivacy.population.partition import (
     iid,
     one_per_example,
 )
-from fedprivacy.randomness.streams import Streams
 from fedprivacy.scenario.data import (
     Digits,
     FileData,
@@ -196,8 +196,7 @@ def _deal(options: Options, labels: NDArray[Any], users: NDArray[Any] | None) ->
     partition = _deal_all(options, labels, users)
     if options.first_clients is None:
         return partition
-    order = Streams(options.seed).stream("partition/first-clients").permutation(partition.clients)
-    return partition.only(np.sort(order[: options.first_clients]))
+    return partition.only(first_clients(partition.clients, options.first_clients, options.seed))
 
 
 def _deal_all(options: Options, labels: NDArray[Any], users: NDArray[Any] | None) -> Partition:

@@ -12,6 +12,7 @@ from fedprivacy.data.groups import Grouping, grouping, regrouped
 from fedprivacy.data.record_columns import feature, held_out_column, origin_of
 from fedprivacy.errors import InputError
 from fedprivacy.population.clients import Population
+from fedprivacy.population.first_clients import renumbered
 from fedprivacy.population.partition import Partition
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.group_limits import COLUMN
@@ -66,7 +67,8 @@ def held_out_budget_groups(
     """
     if budgets is None:
         return None
-    groups = Groups(tuple(Group(name, each.share, each.clients) for name, each in budgets.items()))
+    present = renumbered(data, budgets) or {}
+    groups = Groups(tuple(Group(name, each.share, each.clients) for name, each in present.items()))
     places = members(groups, people.partition.clients)
     if getattr(data, "partition", None) == "by-user":
         codes = _by_user(data, people.partition, places)

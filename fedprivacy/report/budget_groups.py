@@ -15,29 +15,11 @@ from fedprivacy.report.blocks import Block, Details, Section, Table, Text, Value
 from fedprivacy.report.blocks import Group as Heading
 from fedprivacy.report.groups import figure, over_seeds
 from fedprivacy.sampling.group_limits import COLUMN
-from fedprivacy.scenario.data import DEALT_BY_LABEL
 
 ALL = (
     "The guarantees above hold for each client, whatever its group: they are those of the group that is "
     "protected least. Here is what each group has. A client of a stricter group is heard less: its update "
     "has a smaller weight, joins fewer rounds, or has more noise."
-)
-
-AT_RANDOM = (
-    "Accuracy: clients' records are dealt at random, and so are the test records here, to each group its "
-    "share. The model is the same for all, so the accuracies of groups differ by chance alone."
-)
-BY_LABEL = (
-    "Accuracy: clients' records are dealt by label, and so are the test records here. Each group is measured "
-    "on labels as its own clients have them, and pays where its labels are heard less."
-)
-MEASURED = {
-    "by-user": "Accuracy: on the held-out records of the clients of each group.",
-    **dict.fromkeys(DEALT_BY_LABEL, BY_LABEL),
-}
-WITHHELD = (
-    "The accuracy of each group is operator-only (operator.html): test records are dealt to groups by the "
-    "labels of clients' records, which are not declared public (data.public)."
 )
 
 
@@ -55,7 +37,7 @@ def of_run(document: RunDocument) -> list[Section]:
     groups = document.privacy.groups
     if not groups:
         return []
-    return _section(document, [_Model("", groups, _measured(_columns(document)))])
+    return _section([_Model("", groups, _measured(_columns(document)))])
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
@@ -70,10 +52,10 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         for label, cell in named
         if cell.budget_groups
     ]
-    return _section(document, models) if models else []
+    return _section(models) if models else []
 
 
-def _section(document: RunDocument | CompareDocument, models: Sequence[_Model]) -> list[Section]:
+def _section(models: Sequence[_Model]) -> list[Section]:
     """A row for each group of each model, and its guarantees as sentences."""
     stated = [(model, group, g) for model in models for group in model.groups for g in group.guarantees]
     observers = [name for name in OBSERVERS if any(g.observer == name for _, _, g in stated)]
@@ -99,10 +81,8 @@ def _section(document: RunDocument | CompareDocument, models: Sequence[_Model]) 
         )
         for model, group, g in stated
     ]
-    held_out = _held_out(document, measured=bool(accuracy))
     blocks: list[Block | Details] = [
         Text(ALL),
-        *([Text(held_out)] if held_out else []),
         Table(caption, ("Group", "Clients", "Differs by", *accuracy, *seen), rows, stacked=len(models) == 1),
         Details(
             "Every guarantee of a group as a sentence, to quote",
@@ -147,16 +127,6 @@ def _columns(document: RunDocument) -> Sequence[ColumnGroups]:
 def _measured(columns: Sequence[ColumnGroups]) -> dict[str, GroupAccuracy]:
     """The accuracy of each group by its name, in the order of the scenario; empty where none is known."""
     return {each.group: each for column in columns if column.column == COLUMN for each in column.groups}
-
-
-def _held_out(document: RunDocument | CompareDocument, *, measured: bool) -> str:
-    """Whose records the accuracy of a group is measured on."""
-    if document.lacks_truth:
-        return WITHHELD
-    if not measured:
-        return ""
-    partition = document.scenario.get("data", {}).get("partition", "one-per-example")
-    return MEASURED.get(partition, AT_RANDOM)
 
 
 def _differs(group: BudgetGroup) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fedprivacy.documents.cell import Cell
 from fedprivacy.documents.comparison import CompareDocument, Variation
 from fedprivacy.report import svg, words
 from fedprivacy.report.blocks import Block, Details, Section, Table, Text, Value
@@ -21,6 +22,12 @@ READ = (
     "fedprivacy plan. Its interval is over the seeds and the test records. The order of the clients is one "
     "draw (data.seed), which is in no interval here, and the law answers for no number beyond the largest: "
     "fedprivacy plan draws an order for each repeat, and checks whether it may go further."
+)
+
+BOUNDED = "The ceiling is at most what the clients reach without noise, in the cell of trust none."
+UNBOUNDED = (
+    "The ceiling is at most 100 %: no cell of trust none has as many clients as the largest number, so that "
+    "none bounds it."
 )
 
 
@@ -54,7 +61,8 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         f"{words.number(float(law.half), 3)} clients, slope {words.number(float(law.slope), 3)}; the law "
         f"misses the means by {100 * curve.fit_error:.1f} points (root mean square)."
     )
-    blocks: list[Block | Details] = [chart.picture, Text(fitted), Text(READ)]
+    bound = BOUNDED if _without_noise(document, cells) else UNBOUNDED
+    blocks: list[Block | Details] = [chart.picture, Text(fitted), Text(f"{READ} {bound}")]
     return [Section("clients", "How many clients it takes", blocks)]
 
 
@@ -70,7 +78,7 @@ def _clients(cell: Variation) -> float:
 
 
 def _curve(document: CompareDocument, cells: Sequence[Variation]) -> Curve:
-    """The measured curve, below what is reached without noise if that is compared."""
+    """The measured curve, below what is reached without noise if as many clients were compared so."""
     from fedprivacy.forecast.answer import highest
     from fedprivacy.forecast.curve import curve_of
 
@@ -78,8 +86,8 @@ def _curve(document: CompareDocument, cells: Sequence[Variation]) -> Curve:
     records = float(sum(each.records or 0 for each in classes)) or 1.0
     without = [
         highest(known, records, {"high": cell.accuracy.high})
-        for cell in document.cells
-        if cell.trust == "none" and (known := [value for value in cell.accuracies if value is not None])
+        for cell in _without_noise(document, cells)
+        if (known := [value for value in cell.accuracies if value is not None])
     ]
     points = [(_clients(cell), [value or 0.0 for value in cell.accuracies]) for cell in cells]
     return curve_of(
@@ -90,6 +98,12 @@ def _curve(document: CompareDocument, cells: Sequence[Variation]) -> Curve:
         seed=0,
         levelled_off=False,
     )
+
+
+def _without_noise(document: CompareDocument, cells: Sequence[Variation]) -> list[Cell]:
+    """The cells without noise that bound the law: fewer clients may reach less than more with noise."""
+    most = max(map(_clients, cells))
+    return [cell for cell in document.cells if cell.trust == "none" and (cell.population or 0) >= most]
 
 
 def _panel(curve: Curve, trust: str) -> Lines:

@@ -19,12 +19,29 @@ from fedprivacy.report.charts import Axis, Chart, Dots, Point, Row, Series, accu
 from fedprivacy.report.charts.axis import percent
 from fedprivacy.report.charts.looks import Look
 from fedprivacy.sampling.group_limits import COLUMN
+from fedprivacy.scenario.data import DEALT_BY_LABEL
 
 HEADING = "For whom does it work"
 OF_RECORDS = "Intervals: 95 % (Wilson), over the records of each group by itself, for this one model."
 OF_SEEDS = "Intervals: 95 %, as wide as over the seeds and as Wilson's over the records of a group."
 NOT_LEARNED = (
     f"Of a model that is no better than {majority.NAMING}, gaps between groups are those of their labels."
+)
+AT_RANDOM = (
+    "Accuracy: clients' records are dealt at random, and so are the test records here, to each group its "
+    "share. The model is the same for all, so the accuracies of groups differ by chance alone."
+)
+BY_LABEL = (
+    "Accuracy: clients' records are dealt by label, and so are the test records here. Each group is measured "
+    "on labels as its own clients have them, and pays where its labels are heard less."
+)
+MEASURED = {
+    "by-user": "Accuracy: on the held-out records of the clients of each group.",
+    **dict.fromkeys(DEALT_BY_LABEL, BY_LABEL),
+}
+WITHHELD = (
+    "The accuracy of each group is operator-only (operator.html): test records are dealt to groups by the "
+    "labels of clients' records, which are not declared public (data.public)."
 )
 MOST_ROWS = 60  # of a picture; the table has all
 
@@ -55,16 +72,16 @@ class Model:
 def of_run(document: RunDocument, trust: str) -> list[Section]:
     """The groups and users of a run; no section where it has neither."""
     final = document.final
-    if final is None or not (final.groups or final.users):
+    if final is None:
         return []
-    blocks: list[Block | Details] = []
+    blocks: list[Block | Details] = [*_of_clients(document, final.groups)]
     if final.groups:
         model = Model(looks.look(Arm(trust)), "Accuracy", final.groups, not majority.of_run(document))
         where = f"Accuracy of the final model by group of {words.evaluated_on(document.evaluated_on)}."
         blocks += _groups([model], f"{where} {OF_RECORDS}")
     if final.users:
         blocks += held_out_users.of_model(final.users, looks.look(Arm(trust)))
-    return [Section("groups", HEADING, blocks)]
+    return [Section("groups", HEADING, blocks)] if blocks else []
 
 
 def of_comparison(document: CompareDocument) -> list[Section]:
@@ -80,7 +97,8 @@ def of_comparison(document: CompareDocument) -> list[Section]:
         if cell.groups
     }
     users = [(label, cell) for label, _, cell in cells.values() if cell.users is not None]
-    blocks: list[Block | Details] = []
+    columns = [column for model in every.values() for column in model.columns]
+    blocks: list[Block | Details] = [*_of_clients(document, columns)]
     epsilon_terms = words.terms(document.guarantees())
     epsilon = f" Each epsilon: {epsilon_terms}, against the observers named above." if epsilon_terms else ""
     if every:
@@ -96,6 +114,16 @@ def of_comparison(document: CompareDocument) -> list[Section]:
     if users:
         blocks.append(held_out_users.of_cells(users, OF_SEEDS, epsilon))
     return [Section("groups", HEADING, blocks)] if blocks else []
+
+
+def _of_clients(document: RunDocument | CompareDocument, columns: Iterable[ColumnGroups]) -> list[Text]:
+    """Whose records the accuracy of groups of clients is measured on, or that it is withheld."""
+    if document.lacks_truth:
+        return [Text(WITHHELD)]
+    if not any(column.column == COLUMN for column in columns):
+        return []
+    partition = document.scenario.get("data", {}).get("partition", "one-per-example")
+    return [Text(MEASURED.get(partition, AT_RANDOM))]
 
 
 def worst_group(document: RunDocument) -> str | None:

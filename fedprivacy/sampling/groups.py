@@ -1,8 +1,9 @@
 """Groups of clients with budgets that differ: their members, and their noise, rate or weight.
 
-Membership is public. It follows from the ids of clients, or from a draw that everybody can repeat, and never
-from records, so it is the same in neighbouring data. A client in no group is one of the `OTHERS`, which have
-the settings of the plan itself: a group is never less protected than they are.
+Membership is public. It follows from the ids of clients, or from a draw that everybody can repeat, and is the
+same in neighbouring data. It follows from no records, unless clients are dealt by label: ids show labels.
+A client in no group is one of the `OTHERS`, which have the settings of the plan itself: a group is never less
+protected than they are.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Group:
         noise_multiplier: Of each client's own noise, under local trust; None: the plan's.
         rate: The probability that one of its clients joins a round, at most the sampler's; None: that.
         weight: The factor of its clipped updates, in (0, 1]; None: 1.
+        shows_labels: Whether membership shows labels, since ids follow from these.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Group:
     noise_multiplier: float | None = None
     rate: float | None = None
     weight: float | None = None
+    shows_labels: bool = False
 
     @property
     def words(self) -> str:
@@ -156,7 +159,9 @@ def _group(data: Mapping[str, Any]) -> Group:
     values = dict(data)
     if not isinstance(values["name"], str):
         raise TypeError(f"the name of a group is {str(values['name'])[:40]!r}")
-    ids = values.pop("clients")
+    ids, shows = values.pop("clients"), values.pop("shows_labels", False)
+    if not isinstance(shows, bool):
+        raise TypeError(f"shows_labels of a group is {str(shows)[:40]!r}")
     for setting in fields(Group)[1:]:
         value = values.get(setting.name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
@@ -165,7 +170,7 @@ def _group(data: Mapping[str, Any]) -> Group:
         if any(isinstance(client, bool) or not isinstance(client, int) for client in ids):
             raise TypeError("the clients of a group are not whole numbers")
         ids = tuple(ids)
-    return Group(**values, clients=ids)
+    return Group(**values, clients=ids, shows_labels=shows)
 
 
 @lru_cache(maxsize=8)

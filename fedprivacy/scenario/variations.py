@@ -66,13 +66,14 @@ def _path(tables: Mapping[str, Any], variation: Variation) -> KeyPath:
     """The key that a variation sets.
 
     Another number of clients is another number of those who take part, each with the same records: dealt
-    anew, each would have others. "fixed-records" deals the same to each, whatever their number.
+    anew, each would have others. "fixed-records" deals the same to each, whatever their number; but where the
+    scenario has `first_clients`, that alone says how many take part.
     """
     data = tables.get("data")
     if variation.name != "data.clients" or not isinstance(data, Mapping):
         return (variation.section, variation.key)
-    is_base = data.get("clients") == variation.value and "first_clients" not in data
-    if not is_base and data.get("partition") != "fixed-records":
+    is_base = data.get("clients") == variation.value or data.get("partition") == "fixed-records"
+    if data.get("first_clients") is not None or not is_base:
         return ("data", "first_clients")
     return (variation.section, variation.key)
 

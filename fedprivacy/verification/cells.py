@@ -167,15 +167,17 @@ def _gap(gap: Difference | None) -> Gap | None:
     return None if gap is None else Gap.new(points=gap.points, low=gap.low, high=gap.high)
 
 
-def closing(scenario: Scenario, cells: Sequence[Cell], status: str, *, tested: bool) -> dict[str, Any]:
+def closing(scenario: Scenario, cells: Sequence[Cell], status: str) -> dict[str, Any]:
     """The closing fields of all cells: intervals, operator-only fields, and notes.
+
+    Held-out records belong to clients if those of any run do: cells may differ in who takes part.
 
     Args:
         scenario: What was compared.
         cells: With the runs that have finished.
         status: How the comparison ended.
-        tested: Whether held-out records belong to clients.
     """
+    tested = any(TESTED_NOTE in run["notes"] for cell in cells for run in cell.runs.values())
     return {
         "interval": interval_words(primary_of(scenario.tables())),
         "operator_only": list(comparison.CompareDocument.OPERATOR_ONLY),

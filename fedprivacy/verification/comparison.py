@@ -41,11 +41,10 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     if (document["error"] is not None) != (document["status"] in ("interrupted", "failed")):
         problem = f"says {document['status']}, and error is {document['error']}"
         raise refusal(where, "status", problem, AGAIN)
-    tested = any(run["tested"] for cell in cells for run in cell.runs.values())
     implied = {
         "name": scenario.name,
         **results(cells, folder),
-        **closing(scenario, cells, document["status"], tested=tested),
+        **closing(scenario, cells, document["status"]),
     }
     for key in (*PARTS, "limiting"):
         if key in document and key not in implied:
@@ -125,7 +124,7 @@ def _take(cell: Cell, folder: Path, name: str, key: str, where: str) -> None:
     check_fields(stored, file)
     if stored["kind"] != "run":
         raise refusal(file, "kind", f"says {stored['kind']}, a comparison is made of runs", AGAIN)
-    document, tested = run.checked(stored, file)
+    document, _ = run.checked(stored, file)
     seed = document["seed"]
     if seed not in cell.scenarios or seed in cell.runs or document["status"] != "finished":
         raise refusal(where, key, f"name {name}, which is no finished run of this cell", AGAIN)
@@ -135,4 +134,4 @@ def _take(cell: Cell, folder: Path, name: str, key: str, where: str) -> None:
         at, stored_value, wanted = different
         problem = f"name {name}, whose {at} is {brief(stored_value)}, and this cell has {brief(wanted)}"
         raise refusal(where, key, problem, AGAIN)
-    cell.runs[seed] = {**document, "path": str(path), "tested": tested}
+    cell.runs[seed] = {**document, "path": str(path)}

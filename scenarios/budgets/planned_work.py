@@ -232,7 +232,11 @@ def _settings(scenario: Scenario, fewer: Sequence[Plan]) -> list[str]:
         if banded is not None:
             options.append(f"privacy.bands={banded.bands}")
         if groups is not None:
-            options += [f"privacy.groups.{group.name}={_table(group)}" for group in groups.groups]
+            budgets = scenario.privacy.groups or {}
+            options += [
+                f"privacy.groups.{group.name}={_table(replace(group, clients=budgets[group.name].clients))}"
+                for group in groups.groups
+            ]
     elif scenario.privacy.epsilon is not None:
         epsilon = min(plan.spent().epsilon for plan in fewer)
         options.append(f"privacy.epsilon={rounded_down(epsilon)}")
@@ -287,8 +291,6 @@ def _ids(people: Population, scenario: Scenario) -> PopulationIds:
     if owners not in ("by-user", "one-per-example"):
         dealt = (data.clients, data.alpha, data.records_per_client, data.public_fraction, data.seed)
         owners = f"{owners}/{dealt}"
-    if data.first_clients is not None:
-        owners = f"{owners}/first {data.first_clients} by {data.seed}"
     return PopulationIds(people.digest, ids, _records(people.dataset.y), owners)
 
 

@@ -23,7 +23,7 @@ from fedprivacy.io.lock import alone
 from fedprivacy.plan.from_scenario import candidates_of, plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
-from fedprivacy.population.clients import Population, population
+from fedprivacy.population.clients import population
 from fedprivacy.records.receipt import ChargedRun
 from fedprivacy.records.run_directory import RunDirectory, read_document
 from fedprivacy.records.run_record import broken_off, scenario_digest
@@ -172,7 +172,7 @@ def compare(
         charged.hold(job.directory)
         if job.finished is not None:
             return job.finished
-        return _work(job, scenario, cells, people, workers, allow_code, on_run)
+        return _work(job, scenario, cells, workers, allow_code, on_run)
 
 
 def _planned(scenario: Scenario, cell: Cell, run: Scenario, model: ModelSpec) -> PlannedWork:
@@ -200,7 +200,6 @@ def _work(
     job: StoredJob,
     scenario: Scenario,
     cells: list[Cell],
-    people: Population,
     workers: int,
     allow_code: bool,
     on_run: OnRun | None,
@@ -223,12 +222,7 @@ def _work(
             scenario=scenario.tables(),
             scenario_digest=scenario_digest(job.directory),
             **results(cells, job.path),
-            **closing(
-                scenario,
-                cells,
-                job_outcome.status,
-                tested=people.tests_clients(scenario.evaluation.on),
-            ),
+            **closing(scenario, cells, job_outcome.status),
             performance=performance(cells, job.seconds),
         ).to_json()
         job.directory.write_document(document)

@@ -22,7 +22,6 @@ from fedprivacy.attacks.measured_sensitivity import (
     World,
     compared,
     counts_of,
-    first_clients,
     with_records,
 )
 from fedprivacy.guarantees.ledger import Ledger
@@ -55,7 +54,7 @@ def neighbours(fleet: Fleet, count: int, model: Vector, scenario: Scenario) -> N
     if norm is None or clients < 2:
         return None
     summed = fleet.plan.trust == "central" or fleet.plan.noise_draw == "sum"
-    partition = first_clients(fleet.people.partition, count)
+    partition = fleet.people.partition.only(range(count))
     # Nobody drops out: the client that is replaced would hide what it changes.
     plain = replace(
         with_partition(fleet, partition), plan=_without_noise(fleet.plan, norm), canaries=None, dropout=0.0

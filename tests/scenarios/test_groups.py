@@ -228,6 +228,11 @@ def test_unknown_columns_are_refused_before_anything_is_written(tmp_path: Path) 
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_column_cannot_have_the_name_of_groups_of_clients() -> None:
+    with pytest.raises(ScenarioError, match=r'"privacy\.groups": is the name under which groups of clients'):
+        scenario("evaluation.groups=['sex', 'privacy.groups']", "evaluation.edges={}")
+
+
 ATTACK = """
 [federation]
 chunk_size = 1

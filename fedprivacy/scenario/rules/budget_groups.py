@@ -19,6 +19,7 @@ from fedprivacy.mechanisms.combinations import (
 from fedprivacy.sampling.group_limits import OTHERS, least_weight
 from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.privacy import BUDGET_KEYS, BudgetGroup
+from fedprivacy.scenario.rules.groups import NAMED
 from fedprivacy.scenario.rules.plan import of_plan
 
 _SET = ("epsilon", "noise_multiplier", "weight", "rate")
@@ -140,9 +141,15 @@ def _beyond_the_others(v: Values, name: str, group: BudgetGroup) -> Iterator[Fin
         )
 
 
+def _only_the_file_counts(v: Values) -> bool:
+    """Whether the number of all clients is in no setting."""
+    return v["data.name"] in NAMED and v["data.clients"] is None
+
+
 def members_are_apart(v: Values) -> Iterator[Finding]:
     """Yields a finding for each group that has no clients, or clients that it cannot have."""
     population, groups, known = v.population, _groups(v), dict[int, str]()
+    everyone, first = v.dealt_clients, v["data.first_clients"]
     for name, group in groups.items():
         at = ("privacy", "groups", name)
         if name == OTHERS:
@@ -154,9 +161,16 @@ def members_are_apart(v: Values) -> Iterator[Finding]:
                 "has both a share and clients" if both else "has no clients",
                 "Remove one." if both else "Add share = 0.2, or clients = [0, 1] with their ids.",
             )
+        if group.clients is not None and first is not None and _only_the_file_counts(v):
+            yield Finding(
+                (*at, "clients"),
+                "ids are among all clients, whose number is in the file alone, and data.first_clients draws "
+                "who of these takes part",
+                "Give the group a share, or let all clients take part.",
+            )
         for client in group.clients or ():
-            if population is not None and client >= population:
-                what = f"there is no client {client}: ids are from 0 to {population - 1}"
+            if everyone is not None and client >= everyone:
+                what = f"there is no client {client}: ids are from 0 to {everyone - 1}"
                 yield Finding((*at, "clients"), what, "Remove it.")
                 break
             if client in known:
@@ -177,10 +191,11 @@ def members_are_apart(v: Values) -> Iterator[Finding]:
                 literal(group.share),
             )
     dealt = sum(round((group.share or 0.0) * (population or 0)) for group in groups.values())
-    if population is not None and dealt + len(known) >= population:
+    listed = len(known) if first is None else 0  # who of them takes part is drawn
+    if population is not None and dealt + listed >= population:
         yield Finding(
             ("privacy", "groups"),
-            f"take {dealt + len(known):,} of {population:,} clients, and leave nobody to the budget of the "
+            f"take {dealt + listed:,} of {population:,} clients, and leave nobody to the budget of the "
             "section",
             "Lower a share, or give the section the largest of these budgets and remove its group.",
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fedprivacy.errors import Finding, InputError
 from fedprivacy.io.rule_table import Check, Entry, Rule
 from fedprivacy.io.toml_text import literal, suggestion
+from fedprivacy.sampling.group_limits import COLUMN
 from fedprivacy.scenario.derived_values import CONVERTED, Values
 
 NAMED = ("npz", *CONVERTED)  # data sets whose columns may have names
@@ -31,6 +32,10 @@ def groups_are_columns(v: Values) -> Iterator[Finding]:
     origin, known = origin_of(v["data.name"], keys), None
     for position, name in enumerate(listed):
         at = ("evaluation", "groups", position)
+        if name == COLUMN:
+            what = "is the name under which groups of clients with budgets are measured"
+            yield Finding(at, what, "Rename the column, or remove it here.", literal(name))
+            continue
         try:
             column = held_out_column(v.file, origin, name)
             if column is None:

@@ -11,6 +11,8 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.privacy_accountant import NeighboringRelation
 
 from fedprivacy.errors import InputError
+from fedprivacy.guarantees.assumptions import TrainingAssumption
+from fedprivacy.guarantees.ledger import Ledger
 from fedprivacy.mechanisms.gaussian import Gaussian
 from fedprivacy.plan.from_scenario import plan_of, stored_plan
 from fedprivacy.plan.privacy_plan import Plan
@@ -184,3 +186,25 @@ def test_a_group_is_never_less_protected_than_the_plan_of_all() -> None:
 def test_an_epsilon_that_no_weight_keeps_is_refused_with_what_to_do() -> None:
     with pytest.raises(InputError, match=r'light\.epsilon = 0\.0001.*through = "rate"'):
         plan_of(scenario("privacy.groups.light.epsilon=1e-4", "privacy.epsilon=100.0"))
+
+
+@pytest.mark.parametrize(
+    ("partition", "shows"), [("by-label", True), ("iid", False)], ids=["by label", "at random"]
+)
+def test_groups_by_ids_show_labels_where_clients_are_dealt_by_label(partition: str, shows: bool) -> None:
+    """The claims then have an assumption of their own, which a stored plan cannot leave out."""
+    asked = scenario(f"data.partition={partition}")
+    plan = plan_of(asked)
+    assert [group.shows_labels for group in plan.groups.groups] == [
+        shows and group.clients is not None for group in plan.groups.groups
+    ]
+    assert any(group.shows_labels for group in plan.groups.groups) == shows
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+    silent = Groups(tuple(replace(group, shows_labels=False) for group in plan.groups.groups))
+    assert stored_plan(asked, replace(plan, groups=silent)) == plan
+    stored = Ledger(plan).to_json()
+    claims = [*stored["claims"], *(claim for group in stored["groups"] for claim in group["claims"])]
+    for claim in claims:
+        if claim["event"] is not None:
+            assert TrainingAssumption.GROUPS_BY_LABEL.among(claim["assumptions"]) == shows
+            assert TrainingAssumption.GROUPS_PUBLIC.among(claim["assumptions"]) != shows

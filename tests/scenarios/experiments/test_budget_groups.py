@@ -13,6 +13,7 @@ import pytest
 from fedprivacy.documents.redaction import public
 from fedprivacy.errors import InputError, ScenarioError
 from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.report import groups as of_groups
 from fedprivacy.report import page_of, render
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack.scenario import AttackScenario
@@ -53,8 +54,9 @@ def test_each_group_is_on_the_terminal_and_on_the_page(
         show_run(document, verbose=True)
     page = page_of(checked_document(Path(document["path"])))
     [section] = [section for section in page.sections if section.id == "budget-groups"]
-    text, table = section.blocks[1:3]
-    assert text.text.startswith("Accuracy: clients' records are dealt at random")
+    table = section.blocks[1]
+    [measured_on] = [section.blocks[0] for section in page.sections if section.id == "groups"]
+    assert measured_on.text.startswith("Accuracy: clients' records are dealt at random")
     assert [row[0] for row in table.rows] == [name, "others"]
     measured = {group["group"]: group for group in document["final"]["groups"][0]["groups"]}
     assert {key: group["records"] for key, group in measured.items()} == {name: 12, "others": 38}
@@ -171,6 +173,18 @@ def test_accuracy_by_labels_of_people_is_the_operators_alone(
     assert "The accuracy of each group is operator-only" not in whole
 
 
+def test_without_noise_the_page_says_whose_records_the_accuracy_of_a_group_is_on(
+    make_scenario, tmp_path: Path
+) -> None:
+    data = f"data={{{some_people(tmp_path / 'p.npz')}, partition='by-label'}}"
+    groups = "privacy.groups.light={clients='0-2'}"
+    document = run(make_scenario(data, "privacy={trust='none'}", groups), tmp_path)
+    checked = checked_document(Path(document["path"]))
+    whole, shown = render(checked, operator=True), render(checked)
+    assert (of_groups.BY_LABEL in whole, of_groups.WITHHELD in whole) == (True, False)
+    assert (of_groups.BY_LABEL in shown, of_groups.WITHHELD in shown) == (False, True)
+
+
 def test_a_stored_run_cannot_leave_out_that_its_accuracies_are_the_operators(
     make_scenario, tmp_path: Path
 ) -> None:
@@ -213,7 +227,7 @@ def test_each_cell_of_a_comparison_has_the_groups_with_their_own_budgets(
     ]
     checked = checked_document(Path(document["path"]))
     [section] = [section for section in page_of(checked).sections if section.id == "budget-groups"]
-    assert len(section.blocks[2].rows) == 3 + 6  # a heading for each cell with noise, and two groups
+    assert len(section.blocks[1].rows) == 3 + 6  # a heading for each cell with noise, and two groups
     shown = io.StringIO()
     with redirect_stdout(shown):
         show_comparison(document)

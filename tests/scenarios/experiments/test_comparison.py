@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedprivacy.documents.redaction import TESTED_NOTE, public
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.ledger import BROKEN_OFF
 from fedprivacy.plan.run_streams import run_streams
@@ -21,7 +22,7 @@ from fedprivacy.records.seed_statistics import (
     weakest,
     within_range,
 )
-from fedprivacy.report import page_of, render
+from fedprivacy.report import client_curve, page_of, render
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.variations import variations
 from fedprivacy.training.model_spec import model_spec
@@ -587,9 +588,14 @@ def test_a_page_has_the_law_of_the_number_of_clients_with_enough_numbers_and_see
     _, fitted, read = section.blocks
     assert "floor 50.0 %" in fitted.text  # guessing one of two classes
     assert "in no interval here" in read.text
+    assert client_curve.BOUNDED in read.text
     # All clients are those of the scenario itself, so the last number is its own cell.
     central = next(cell for cell in document["cells"] if cell["trust"] == "central")
     assert document["variations"][-1]["accuracies"] == central["accuracies"]
+    # Without noise fewer clients may reach less than more do with noise.
+    fewer = [{**cell, "population": 6} if cell["trust"] == "none" else cell for cell in checked["cells"]]
+    [section] = [each for each in page_of({**checked, "cells": fewer}).sections if each.id == "clients"]
+    assert client_curve.UNBOUNDED in section.blocks[-1].text
     checked["variations"] = checked["variations"][1:]
     assert not [section for section in page_of(checked).sections if section.id == "clients"]
     single = {
@@ -651,3 +657,30 @@ def test_an_option_that_cannot_be_is_told_once(make_scenario, settings: list[str
     with pytest.raises(InputError) as caught:
         make_scenario("privacy.epsilon=8.0", *settings)
     assert str(caught.value).count(message) == 1, str(caught.value)
+
+
+def test_accuracy_is_withheld_where_held_out_records_are_those_of_clients_of_some_cells(
+    make_scenario, tmp_path: Path
+) -> None:
+    """The scenario's own clients have no held-out records, and other clients in a cell of more do."""
+    users = [f"u{number:02d}" for number in range(12)]
+    x = np.random.default_rng(1).standard_normal((120, 4)).astype(np.float32)
+    y, owners, path = (x[:, 0] > 0).astype(np.int64), np.tile(users, 10), tmp_path / "p.npz"
+
+    def asked_of(*owning: str) -> Scenario:
+        np.savez(path, x_train=x, y_train=y, x_test=x[:60], y_test=y[:60], user_train=owners,
+            user_test=np.repeat(owning, 20))  # fmt: skip
+        return make_scenario(
+            f"data={{name='npz', path='{path}', partition='by-user', first_clients=4}}",
+            "privacy.epsilon=8.0", "server.rounds=1", "compare.seeds=[1]", "compare.trusts=['central']",
+            "compare.epsilons=[8.0]", "compare.baselines=false", "compare.vary.data.clients=[4, 12]",
+        )  # fmt: skip
+
+    taking_part = owners[population(asked_of("a", "b", "c").data).partition.order]
+    asked = asked_of(*sorted(set(users) - set(taking_part))[:3])
+    few, many = (population(asked.varied(each, 1).data) for each in variations(asked.compare))
+    assert [people.tests_clients("test") for people in (few, many)] == [False, True]
+    document = compare(asked, tmp_path / "out", workers=1)
+    assert TESTED_NOTE in document["notes"]
+    assert "accuracy" not in public(document)["variations"][1]
+    assert checked_document(Path(document["path"])) == document
