@@ -91,4 +91,7 @@ def attack_in_trials(
     outcome = attack.run(victim)
     if transcript is not None:
         transcript.complete(facts)
-    return {name: replace(outcome, accuracy=facts["accuracy"], seconds=time.perf_counter() - began)}
+    observer = attack.recording if transcript is None else transcript.folder.name
+    again = "" if observer == attack.recording else observer
+    seconds = time.perf_counter() - began
+    return {name: replace(outcome, accuracy=facts["accuracy"], seconds=seconds, scored_again=again)}
