@@ -202,7 +202,7 @@ def _of_trials(
     stored = run.transcript(branch)
     if isinstance(stored, TrialRecording) or not run.scenario.game.transcripts:
         return stored if isinstance(stored, TrialRecording) else None
-    size = 8 * attack.trials * setup.fleet.parameters
+    size = (8 * attack.trials + 4 * attack.rounds) * setup.fleet.parameters  # with the models of its rounds
     return TrialRecording(run.folder / SEEN / attack.view / attack.recording, stores=size <= MOST_BYTES)
 
 

@@ -180,3 +180,16 @@ def test_other_scoring_takes_the_trials_that_were_charged_first(
     rows.append({"key": with_shadows(50).branches[0].key, "isolating": False, "rounds": 1})
     (tmp_path / "spent.json").write_text(json.dumps(rows))
     assert with_shadows(50).transcript(with_shadows(50).branches[0]) is None
+
+
+@pytest.mark.parametrize(("spare", "stores"), [(0, True), (-1, False)])
+def test_the_largest_transcript_counts_observations_and_models(
+    spare: int, stores: bool, tmp_path: Path, monkeypatch
+) -> None:
+    scenario = loads(RUN.replace("rounds = 2", "rounds = 4") + PROPERTY + "rounds = 3\n")
+    setup = GameSetup(scenario)
+    monkeypatch.setattr(target_run, "MOST_BYTES", (8 * 20 + 4 * 3) * setup.fleet.parameters + spare)
+    (tmp_path / "spent.json").write_text("[]")
+    target = TargetRun(scenario, 0, tmp_path, setup.fleet.plan)
+    [branch] = target.branches
+    assert target_run._of_trials(target, setup, branch, branch.attack).stores is stores
