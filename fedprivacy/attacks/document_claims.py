@@ -40,6 +40,11 @@ BRANCHES = (
 TRANSCRIPTS = (
     "The folders `seen` hold what the attackers saw, raw updates among it: they are as sensitive as the data."
 )
+SCORED_AGAIN = (
+    "Trials with `scored_again` were observed for another attack, in the transcript of that name: settings "
+    "may have been chosen after their outcome. Interval and bound hold for settings that were chosen before, "
+    "and the verdict leaves such trials out."
+)
 SUMS = (
     "A server that sees sums learns the sum of a round's clients, how many they are, and no update; of one "
     "client the sum is its update. It "
@@ -59,17 +64,28 @@ def budget(variant: AttackScenario, plan: Plan) -> float | None:
     return variant.privacy.epsilon or plan.spent().epsilon
 
 
-def frame_of(scenario: AttackScenario) -> dict[str, Any]:
-    """The entries of the document that concern all attacks: notes and operator-only fields."""
+def frame_of(scenario: AttackScenario, results: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """The entries of the document that concern all attacks: notes and operator-only fields.
+
+    Args:
+        scenario: The scenario.
+        results: The attacks in trials, with `runs`.
+    """
     pool = POOL_OF_USER if getattr(scenario.data, "partition", None) == "by-user" else POOL
     game = [pool + GAME] if scenario.membership_attacks else []
     trials = dict.fromkeys(attack.note for attack in trials_of(scenario).values())
     judging = [attack.note for attack in scenario.membership_attacks.values() if attack.note]
     sums = any(attack.in_sum for attack in scenario.attacks.values())
     seen = scenario.game.transcripts
-    stored = [TRANSCRIPTS] * seen + list(dict.fromkeys(judging)) + [SUMS] * sums
+    again = any(map(is_scored_again, results))
+    stored = [TRANSCRIPTS] * seen + [SCORED_AGAIN] * again + list(dict.fromkeys(judging)) + [SUMS] * sums
     notes = [*game, *trials, BRANCHES, *([BY_ARM] if scenario.arms else []), *stored]
     return {"notes": notes, "operator_only": list(ReplayDocument.OPERATOR_ONLY)}
+
+
+def is_scored_again(result: Mapping[str, Any]) -> bool:
+    """Whether trials of an attack were observed by another one, with other settings."""
+    return any(run.get("scored_again") for run in result["runs"])
 
 
 def attack_claims(
@@ -223,6 +239,7 @@ def verdict_of(
         ledgers: Of the attacked runs.
     """
     cases: list[Case | TrialCase] = []
+    again = []
     for attack in attacks:
         points = _points(attack["points"])
         learned = _points((attack.get("supervised") or {}).get("points") or {})
@@ -232,13 +249,16 @@ def verdict_of(
     for attack in trials:
         if attack["bound"].get("provided"):
             continue  # of some attackers alone: a success above it refutes no guarantee
+        if is_scored_again(attack):
+            again.append(_labelled(attack, variants))
+            continue
         successes, count = (sum(run[key] for run in attack["runs"]) for key in ("successes", "trials"))
         most = attack["bound"]["success"]
         measured = None
         if attack.get("without") is not None and most is not None:
             measured = partial(_allowed_at, attack, variants, ledgers)
         cases.append(TrialCase(_labelled(attack, variants), successes, count, most, measured))
-    return verdict(cases)
+    return verdict(cases, scored_again=again)
 
 
 def _allowed_at(

@@ -64,7 +64,6 @@ class RoundsAttack(Attack):
         OTHER_CLIENT,
         PLAIN_STEPS,
     )
-    is_published: ClassVar[bool] = True
 
     seat: Literal["server", "participant"] = Field(
         "server", description="From where: the server sees each update, a participant the global models."

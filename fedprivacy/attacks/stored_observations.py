@@ -116,7 +116,7 @@ class Recording:
         """The error for a file that was changed after writing."""
         return InputError(
             f"{path}: the transcript is damaged ({type(error).__name__}: {error}). Remove "
-            f"{self.folder}, and the same rounds are repeated."
+            f"{self.folder}, and the attack that made it repeats the same rounds."
         )
 
     def _file(self, number: int) -> Path:

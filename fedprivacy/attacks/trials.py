@@ -79,6 +79,8 @@ class Outcome:
         accuracy: The attacked model's accuracy on held-out records.
         seconds: The duration.
         without: The outcome of the same trials without the attack, where the kind runs them.
+        scored_again: The name of the other attack's transcript (`TrialAttack.recording`) that was scored;
+            empty for trials that were observed for this attack.
     """
 
     successes: int
@@ -89,6 +91,7 @@ class Outcome:
     accuracy: float | None = None
     seconds: float = 0.0
     without: Outcome | None = None
+    scored_again: str = ""
 
 
 @dataclass(frozen=True)
@@ -301,6 +304,11 @@ class TrialAttack(Attack):
         """The name of what is seen in its trials, which other scoring leaves as it is."""
         settings = self.model_dump_json(exclude=set(self.scoring), exclude_none=True)
         return f"{self.kind}-{hashlib.blake2b(settings.encode(), digest_size=8).hexdigest()}"
+
+    @property
+    def recording(self) -> str:
+        """The name of its transcript, which all its settings decide, as they key its noise."""
+        return hashlib.blake2b(self.branch_key(self.rounds).encode(), digest_size=16).hexdigest()
 
     @abstractmethod
     def chance(self, without: Without | None) -> float:

@@ -106,6 +106,7 @@ class Verdict:
         checks: How many operating points were held against a bound.
         error: The probability of a false alarm, of all checks together.
         refuted: The points above their bound, those furthest above first.
+        scored_again: The attacks whose trials were observed before for other settings, which are not checked.
     """
 
     checked: tuple[str, ...]
@@ -113,6 +114,7 @@ class Verdict:
     checks: int
     error: float
     refuted: tuple[Refutation, ...]
+    scored_again: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool | None:
@@ -122,15 +124,20 @@ class Verdict:
     @property
     def words(self) -> str:
         """The verdict in plain sentences."""
+        again = ""
+        if self.scored_again:
+            listed = _listed(self.scored_again)
+            again = f" Not checked, since trials that were observed before are no fresh test: {listed}."
         if not self.checks:
-            return "There is nothing to check: no attack has a bound to stay under."
+            nothing = "no fresh trial" if self.scored_again else "no attack"
+            return f"There is nothing to check: {nothing} has a bound to stay under.{again}"
         basis = (
             f"({_counted(self.checks, 'check')}, at most {100 * self.error:.3g} % chance of a false alarm)"
         )
-        rest = ""
+        rest = again
         if self.unbounded:
             it = "it" if len(self.unbounded) == 1 else "them"
-            rest = f" Not checked, since nothing is guaranteed against {it}: {_listed(self.unbounded)}."
+            rest += f" Not checked, since nothing is guaranteed against {it}: {_listed(self.unbounded)}."
         if not self.refuted:
             single = len(self.checked) == 1
             several = f"None of {len(self.checked)} attacks refutes its bound"
@@ -153,11 +160,14 @@ class Verdict:
             "checked": list(self.checked),
             "unbounded": list(self.unbounded),
             "refuted": [refutation.to_json() for refutation in self.refuted],
+            **({"scored_again": list(self.scored_again)} if self.scored_again else {}),
             "words": self.words,
         }
 
 
-def verdict(cases: Sequence[Case | TrialCase], error: float = ERROR) -> Verdict:
+def verdict(
+    cases: Sequence[Case | TrialCase], error: float = ERROR, scored_again: Sequence[str] = ()
+) -> Verdict:
     """Holds every operating point of every attack against its bound, all at once.
 
     A point refutes its bound if the lower end of its TPR is above what the curve allows at the upper end of
@@ -185,6 +195,7 @@ def verdict(cases: Sequence[Case | TrialCase], error: float = ERROR) -> Verdict:
     Args:
         cases: The attacks; the rate of success of one in trials is a check of one end.
         error: The probability of a false alarm, above 0 and at most 0.5.
+        scored_again: Attacks whose settings may have been chosen after their trials; no case is among them.
 
     Raises:
         InputError: the error is out of range, or a count is larger than the number of targets.
@@ -205,6 +216,7 @@ def verdict(cases: Sequence[Case | TrialCase], error: float = ERROR) -> Verdict:
         checks=checks,
         error=error,
         refuted=tuple(sorted(refuted, key=lambda refutation: refutation.allowed - refutation.tpr)),
+        scored_again=tuple(scored_again),
     )
 
 

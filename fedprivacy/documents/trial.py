@@ -19,6 +19,7 @@ class TrialCounts(Fields):
     successes: Annotated[int, Field(ge=0, le=10**9)]
     trials: Annotated[int, Field(ge=1, le=10**9)]
     without: Annotated[int | None, Field(ge=0, le=10**9)] = None
+    scored_again: Annotated[str | None, Field(pattern="^[0-9a-f]{32}$")] = None  # the transcript's name
 
 
 Digits = Annotated[str, Field(pattern="^[0-9a-f]+$", max_length=3 * 512**2)]

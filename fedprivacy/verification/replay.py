@@ -61,7 +61,10 @@ def check(document: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:
     attacks = _checked_attacks(document, scenario, variants, plans, ledgers, where)
     trials = _checked_trials(document, scenario, variants, plans, ledgers, where)
     arms = {"arms": _checked_arms(document, scenario, variants, plans, ledgers, where)}
-    implied = {**frame_of(scenario), "verdict": verdict_of(variants, attacks, trials, ledgers).to_json()}
+    implied = {
+        **frame_of(scenario, trials),
+        "verdict": verdict_of(variants, attacks, trials, ledgers).to_json(),
+    }
     implied["notes"] += under_way(document["status"])
     notes = document.get("notes")
     if not scenario.membership_attacks and isinstance(notes, list) and TRANSCRIPTS not in notes:
@@ -237,6 +240,9 @@ def _checked_trials(
                 raise refusal(where, f"{key}.runs", f"has other trials than {settings.trials:,}", AGAIN)
             if max(run["successes"], run.get("without") or 0) > run["trials"]:
                 raise refusal(where, f"{key}.runs", "has more successes than trials", AGAIN)
+            observer = run.get("scored_again")
+            if observer is not None and (not settings.scoring or observer == settings.recording):
+                raise refusal(where, f"{key}.runs", "has no trials that other settings observe", AGAIN)
         counts = [(run["successes"], run["trials"]) for run in attack["runs"]]
         without = _without(attack, key, where)
         if (without is None) == settings.compares:

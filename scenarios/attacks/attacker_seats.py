@@ -91,7 +91,10 @@ def _attack(branch: Branch) -> RoundsAttack:
 def raise_of(setup: GameSetup, attack: RoundsAttack) -> Raise | None:
     """The way in which a scenario's attack raises losses; None for a passive one."""
     stream = Streams(setup.scenario.seed).stream("attack/trap-units")
-    return attack.raising(setup.fleet.module, lambda: setup.fleet.people.held_out("test")[0], stream)
+    raising = attack.raising(setup.fleet.module, lambda: setup.fleet.people.held_out("test")[0], stream)
+    # The account of the run covers what is not active.
+    assert raising is None or attack.active, f"kind {attack.kind} raises losses and is not active"
+    return raising
 
 
 def _turns(setup: GameSetup, attack: RoundsAttack) -> list[Ids | None]:

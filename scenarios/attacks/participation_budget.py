@@ -89,6 +89,15 @@ def spend(folder: Path, branches: Sequence[Branch], plan: Plan, warm_up: int) ->
     return isolated
 
 
+def charged_keys(folder: Path) -> list[str]:
+    """The keys of the branches that a trained run was charged for, the first one first.
+
+    Raises:
+        InputError: the account is missing or damaged.
+    """
+    return [key for key, _, _ in _read(folder)]
+
+
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Locks the account: two simultaneous replays must not spend the same answers."""

@@ -82,7 +82,7 @@ def results(
         "plans": [plan.to_json() for plan in plans],
         "ledgers": ledgers,
         "verdict": verdict_of(variants, attacks, trials, ledgers).to_json(),
-        **frame_of(scenario),
+        **frame_of(scenario, trials),
     }
 
 
@@ -111,6 +111,7 @@ def _in_trials(
                 "successes": run.successes,
                 "trials": run.trials,
                 **({} if run.without is None else {"without": run.without.successes}),
+                **({"scored_again": run.scored_again} if run.scored_again else {}),
             }
             for run in runs
         ],

@@ -24,7 +24,7 @@ from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch, branches_of
 from scenarios.attacks import attacker_seats
 from scenarios.attacks.game_setup import GameSetup, Tensors
-from scenarios.attacks.participation_budget import NOTHING, AttackRounds, spend
+from scenarios.attacks.participation_budget import NOTHING, AttackRounds, charged_keys, spend
 from scenarios.attacks.released_model import attack_released_model
 from scenarios.attacks.scoring import score_attack, to_json
 from scenarios.attacks.trial_runs import attack_in_trials
@@ -74,11 +74,13 @@ class TargetRun:
         folders = sorted((self.folder / SEEN / branch.attack.view).glob("*"))
         stored: Iterable[Recording] = map(Recording, folders)
         if isinstance(branch.attack, TrialAttack):
-            # Not those of this scenario's other attacks: results would depend on which of them ran before.
-            its_name = _name(branch)
-            others = {_name(each) for each in self.branches} - {its_name}
-            folders.sort(key=lambda folder: folder.name != its_name)
-            stored = (TrialRecording(folder, reads=True) for folder in folders if folder.name not in others)
+            # One that was charged has trials of its own; another takes those that were charged first, so that
+            # its result depends neither on other attacks nor on an order of names.
+            charged = [digest(key.encode()) for key in charged_keys(self.folder)]
+            its_name = branch.attack.recording
+            names = [its_name] if its_name in charged else charged
+            folders = [self.folder / SEEN / branch.attack.view / name for name in names]
+            stored = (TrialRecording(folder, reads=True) for folder in folders)
         return next(
             (
                 branch_stored
@@ -193,11 +195,6 @@ def run_branch(run: TargetRun, branch: Branch, spent: AttackRounds) -> dict[str,
     return to_json(results_by_attack)
 
 
-def _name(branch: Branch) -> str:
-    """The name of the transcript of an attack in trials, which its settings and its noise depend on."""
-    return digest(branch.key.encode())
-
-
 def _of_trials(
     run: TargetRun, setup: GameSetup, branch: Branch, attack: TrialAttack
 ) -> TrialRecording | None:
@@ -205,8 +202,8 @@ def _of_trials(
     stored = run.transcript(branch)
     if isinstance(stored, TrialRecording) or not run.scenario.game.transcripts:
         return stored if isinstance(stored, TrialRecording) else None
-    size = 8 * attack.trials * setup.fleet.parameters
-    return TrialRecording(run.folder / SEEN / attack.view / _name(branch), stores=size <= MOST_BYTES)
+    size = (8 * attack.trials + 4 * attack.rounds) * setup.fleet.parameters  # with the models of its rounds
+    return TrialRecording(run.folder / SEEN / attack.view / attack.recording, stores=size <= MOST_BYTES)
 
 
 def _seen(

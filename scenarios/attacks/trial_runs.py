@@ -63,7 +63,10 @@ def attack_in_trials(
             f"attacks.{name}: clients answer {plan.answers} times, {answered} of which are spent. Observe at "
             "most as many rounds as are left, or train anew."
         )
-    facts: dict[str, Any] = {"seed": setup.scenario.seed, "key": branch.key}
+    facts: dict[str, Any] = {"seed": setup.scenario.seed, "view": attack.view}
+    if transcript is not None and transcript.reads:
+        transcript.check(facts)
+    facts["key"] = branch.key
 
     def observe() -> NDArray[np.float32]:
         stage = setup.resume(branch.key, tensors, spent)
@@ -74,7 +77,11 @@ def attack_in_trials(
             models.append(stage.federation.model)
         return np.stack(models)
 
-    models = observe() if transcript is None else transcript.observed(MODELS, 0, b"", observe)
+    if transcript is None:
+        models = observe()
+    else:
+        shape = attack.rounds, setup.fleet.parameters
+        models = transcript.observed(MODELS, 0, b"", observe, shape=shape, dtype=np.float32)
     if transcript is not None and transcript.reads:
         facts = transcript.facts
         if not isinstance(facts.get("accuracy"), float):
@@ -91,4 +98,7 @@ def attack_in_trials(
     outcome = attack.run(victim)
     if transcript is not None:
         transcript.complete(facts)
-    return {name: replace(outcome, accuracy=facts["accuracy"], seconds=time.perf_counter() - began)}
+    observer = attack.recording if transcript is None else transcript.folder.name
+    again = "" if observer == attack.recording else observer
+    seconds = time.perf_counter() - began
+    return {name: replace(outcome, accuracy=facts["accuracy"], seconds=seconds, scored_again=again)}

@@ -166,7 +166,9 @@ class AttackedClient:
             return self._seen(worlds, key, first, noisy)
         secret = b"|".join(np.asarray(world, np.int64).tobytes() for world in worlds)
         return self.transcript.observed(
-            key, first, secret, lambda: self._seen(worlds, key, first, noisy=True)
+            *(key, first, secret, lambda: self._seen(worlds, key, first, noisy=True)),
+            shape=(len(worlds), self.setup.fleet.parameters),
+            dtype=np.float64,
         )
 
     def _seen(self, worlds: Sequence[Ids], key: str, first: int, noisy: bool) -> Rows:
@@ -234,7 +236,8 @@ class AttackedClient:
             return self._trained(poison, trial)
         key = "honest" if poison is None else "poisoned"
         make = partial(self._trained, poison, trial)
-        return self.transcript.observed(key, trial, repr(poison).encode(), make)
+        secret, shape = repr(poison).encode(), (self.setup.fleet.parameters,)
+        return self.transcript.observed(key, trial, secret, make, shape=shape, dtype=np.float32)
 
     def _trained(self, poison: Poison | None, trial: int) -> NDArray[np.float32]:
         assert self.resume is not None

@@ -8,7 +8,6 @@ from dataclasses import replace
 from fedprivacy.account.entry import PlannedWork
 from fedprivacy.account.largest import Fits, Suggest
 from fedprivacy.attacks.audited_plan import audited_plan
-from fedprivacy.attacks.passive import Passive
 from fedprivacy.errors import InputError
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
@@ -114,4 +113,5 @@ def _check_attacks(scenario: AttackScenario) -> None:
 
 
 def _is_covered(branch: Branch) -> bool:
-    return isinstance(branch.attack, Passive) and not branch.attack.isolating
+    attack = branch.attack
+    return not attack.active and bool(attack.watched) and not attack.isolating

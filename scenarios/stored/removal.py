@@ -29,7 +29,7 @@ _FOLDERS = {
     "cells": re.compile(r".+\.json"),
     "figures-operator": re.compile(r"captions\.txt|.+\.(svg|png|pdf)"),
     "figures": re.compile(r"captions\.txt|.+\.(svg|png|pdf)"),
-    "seen": re.compile(r"transcript\.json|round-[0-9]{6,9}\.safetensors"),
+    "seen": re.compile(r"transcript\.json|(round|block)-[0-9]{6,9}\.safetensors"),
 }
 _PART = re.compile(r".+\.[0-9]+-[0-9a-f]{8}\.part")
 # Of a directory that `RunDirectory.create` made.

@@ -76,7 +76,8 @@ def table(document: ReplayDocument) -> Table:
             figures.at_most(trial.bound.success, rate=True),
             *(_further(trial, name) for name in names),
             *(f"{trial.numbers[name]:.1f}" if name in trial.numbers else "—" for name in numbers),
-            words.counted(sum(run["trials"] for run in trial.runs), "trial"),
+            words.counted(sum(run["trials"] for run in trial.runs), "trial")
+            + (", scored again" if any(run.get("scored_again") for run in trial.runs) else ""),
         )
         for trial in document.trials
     ]

@@ -57,6 +57,9 @@ class GameSettings(Section):
     )
 
 
+PUBLISHED = frozenset({"passive", "active-gradient-ascent"})
+
+
 class Attack(Section):
     """One attack: its settings, and what it needs of the run and the game.
 
@@ -88,7 +91,11 @@ class Attack(Section):
     needs_every_round: ClassVar[bool] = False  # whether it fails if clients answer in a part of its rounds
     silent: ClassVar[bool] = False  # whether it has the trained model alone, and sends no requests
     active: ClassVar[bool] = False  # whether it changes messages
-    is_published: ClassVar[bool] = False  # whether it is one of Nasr, Shokri and Houmansadr (2019)
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it is one of Nasr, Shokri and Houmansadr (2019); a kind that extends one is none."""
+        return self.kind in PUBLISHED
 
     @property
     def in_sum(self) -> bool:

@@ -18,11 +18,13 @@ from fedprivacy.attacks.transcript import Judgement
 from fedprivacy.attacks.trials import Ceiling, Outcome, TrialAttack, Victim, Without, observations
 from fedprivacy.errors import InputError
 from fedprivacy.io.rule_table import Entry, Rule
+from fedprivacy.scenario.attack.branches import branches_of
 from fedprivacy.scenario.attack.derived_values import AttackValues
 from fedprivacy.scenario.attack.registry import REGISTRY
 from fedprivacy.scenario.loading import loads
 from fedprivacy.verification.verify import checked_document
 from scenarios.attacks.replay import replay
+from scenarios.budgets.attack_works import _is_covered
 
 TEXT = """name = "new"
 seed = 1
@@ -108,10 +110,20 @@ class ByLength(Passive):
         return {name: every[name] for name in ("gradient", "loss")}
 
 
+class Loud(Passive):
+    """Extends a passive kind, and changes messages."""
+
+    label: ClassVar[str] = "loud"
+    active: ClassVar[bool] = True
+
+    kind: Literal["loud"]
+
+
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch) -> None:
     monkeypatch.setitem(REGISTRY, "either", f"{__name__}:Either")
     monkeypatch.setitem(REGISTRY, "by-length", f"{__name__}:ByLength")
+    monkeypatch.setitem(REGISTRY, "loud", f"{__name__}:Loud")
 
 
 def test_a_kind_in_trials_is_read_run_charged_judged_and_shown(tmp_path: Path) -> None:
@@ -171,3 +183,18 @@ def test_the_reference_of_keys_has_it() -> None:
     text = markdown()
     assert "Guesses by which of two sets of records an update was made." in text
     assert "In how many records the sets differ." in text
+
+
+@pytest.mark.parametrize(("kind", "covered"), [("passive", True), ("by-length", True), ("loud", False)])
+def test_an_account_covers_a_kind_by_its_traits(kind: str, covered: bool) -> None:
+    """A kind that changes messages is not covered, whatever it extends."""
+    scenario = loads(TEXT.split("[attacks.two]")[0] + f'[attacks.new]\nkind = "{kind}"\nrounds = 1\n')
+    [branch] = branches_of(scenario.attacks, 80)
+    assert _is_covered(branch) is covered
+
+
+def test_a_kind_that_extends_a_published_one_is_not_published() -> None:
+    text = TEXT.split("[attacks.two]")[0].replace("warm_up = 1", 'warm_up = 1\npublished = "purchase100"')
+    loads(text + JUDGING.replace("by-length", "passive"))
+    with pytest.raises(InputError, match="no attack here is one of the published"):
+        loads(text + JUDGING)

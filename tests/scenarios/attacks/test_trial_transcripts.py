@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
-from fedprivacy.attacks.document_claims import TRANSCRIPTS
+from fedprivacy.attacks.document_claims import SCORED_AGAIN, TRANSCRIPTS
+from fedprivacy.attacks.stored_trials import TrialRecording
+from fedprivacy.attacks.trials import trials_of
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.loading import loads
 from fedprivacy.verification.verify import checked_document
 from scenarios.attacks import target_run
 from scenarios.attacks.game_setup import GameSetup
 from scenarios.attacks.replay import replay
+from scenarios.attacks.target_run import TargetRun
+from scenarios.stored.removal import check_removable
 
 RUN = """name = "seen"
 seed = 1
@@ -127,3 +131,65 @@ def test_a_scenario_may_want_no_transcripts_and_earlier_results_are_still_read(t
     stored["notes"].remove(TRANSCRIPTS)  # as versions before wrote it
     (folder / "run.json").write_text(json.dumps(stored))
     assert TRANSCRIPTS not in checked_document(folder)["notes"]
+
+
+def test_trials_of_other_settings_are_named_and_are_no_fresh_test(tmp_path: Path) -> None:
+    """Settings may have been chosen after the outcome of these trials."""
+    document = run(RUN + PROPERTY, tmp_path / "first")
+    assert "scored_again" not in document["trials"][0]["runs"][0]
+    assert SCORED_AGAIN not in document["notes"]
+    assert document["verdict"]["checks"] == 1
+    assert check_removable([Path(document["path"])]) == [Path(document["path"]).resolve()]
+    more = PROPERTY.replace("shadows = 20", "shadows = 40")
+    again = run(RUN + more, tmp_path / "again", stored=Path(document["path"]))
+    observer = trials_of(loads(RUN + PROPERTY))["threes"].recording
+    assert again["trials"][0]["runs"][0]["scored_again"] == observer
+    assert SCORED_AGAIN in again["notes"]
+    assert (again["verdict"]["checks"], again["verdict"]["scored_again"]) == (0, ["threes"])
+    file = Path(again["path"]) / "run.json"
+    assert checked_document(file.parent)["verdict"]["holds"] is None
+    stored = json.loads(file.read_text())
+    for value in (None, trials_of(loads(RUN + more))["threes"].recording):
+        stored["trials"][0]["runs"][0]["scored_again"] = value
+        file.write_text(json.dumps(stored))
+        with pytest.raises(InputError, match="ttack again"):
+            checked_document(file.parent)
+
+
+@pytest.mark.parametrize("order", [(20, 30), (30, 20)])
+def test_other_scoring_takes_the_trials_that_were_charged_first(
+    order: tuple[int, int], tmp_path: Path
+) -> None:
+    def with_shadows(shadows: int) -> TargetRun:
+        scenario = loads(RUN + PROPERTY.replace("shadows = 20", f"shadows = {shadows}"))
+        return TargetRun(scenario, 0, tmp_path, GameSetup(scenario).fleet.plan)
+
+    rows = []
+    for shadows in order:
+        [branch] = with_shadows(shadows).branches
+        rows.append({"key": branch.key, "isolating": False, "rounds": 1})
+        recording = TrialRecording(tmp_path / "seen" / branch.attack.view / branch.attack.recording)
+        recording.complete({})
+    (tmp_path / "spent.json").write_text(json.dumps(rows))
+    for shadows, expected in ((40, order[0]), (20, 20), (30, 30)):
+        target = with_shadows(shadows)
+        [branch] = target.branches
+        [other] = with_shadows(expected).branches
+        assert target.transcript(branch).folder.name == other.attack.recording
+    # One that was charged and not observed yet has trials of its own, whatever is stored beside it.
+    rows.append({"key": with_shadows(50).branches[0].key, "isolating": False, "rounds": 1})
+    (tmp_path / "spent.json").write_text(json.dumps(rows))
+    assert with_shadows(50).transcript(with_shadows(50).branches[0]) is None
+
+
+@pytest.mark.parametrize(("spare", "stores"), [(0, True), (-1, False)])
+def test_the_largest_transcript_counts_observations_and_models(
+    spare: int, stores: bool, tmp_path: Path, monkeypatch
+) -> None:
+    scenario = loads(RUN.replace("rounds = 2", "rounds = 4") + PROPERTY + "rounds = 3\n")
+    setup = GameSetup(scenario)
+    monkeypatch.setattr(target_run, "MOST_BYTES", (8 * 20 + 4 * 3) * setup.fleet.parameters + spare)
+    (tmp_path / "spent.json").write_text("[]")
+    target = TargetRun(scenario, 0, tmp_path, setup.fleet.plan)
+    [branch] = target.branches
+    assert target_run._of_trials(target, setup, branch, branch.attack).stores is stores
