@@ -69,8 +69,8 @@ def _claims_of_cells(scenario: ErmScenario) -> tuple[list[dict[str, Any]], str |
     """The claims of the cells that are estimated, against the participant and the outsider."""
     cells, refused = [], None
     for cell in cells_of(scenario):
-        silos = getattr(scenario.approaches[cell.name], "silos", 1)
-        stated = cell_claims(scenario, cell, None, present=silos, absent=0, away=0.0)
+        # Noise of a silo that does not answer protects nobody: only a single answer is certain.
+        stated = cell_claims(scenario, cell, None, present=1, absent=0, away=0.0)
         if stated["refused"] is not None:
             refused = stated["refused"]
             continue
