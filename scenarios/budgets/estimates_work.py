@@ -18,6 +18,7 @@ from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.scenario.erm import ErmScenario
 from scenarios.budgets.operator_claims import as_operators
 
+_LEAST = 2  # of study.repeats: their spread is measured
 _MINIMISES = "the server of a study computes the exact minimum from all records"
 
 
@@ -61,6 +62,8 @@ def estimates_work(scenario: ErmScenario, people: Records, noise_key: str) -> Pl
         noun="repeats",
         first=ledgers,
         settings=lambda count: f": --set study.repeats={count}",
+        least=_LEAST,
+        remedy="Leave out values of study.epsilons or study.records, or approaches.",
     )
     return as_operators(work, "estimates", _MINIMISES)
 

@@ -79,7 +79,11 @@ def test_fewer_repeats_are_the_smaller_plan() -> None:
     fewer, whole = work.part(POLICY, KEY, work.first(1)), work.part(POLICY, KEY)
     cost = whole["claims"]["outsider"]["cost"]
     assert fewer["claims"]["outsider"]["cost"] == pytest.approx(cost / 3, rel=1e-12)
-    assert work.settings(1) == ": --set study.repeats=1"
+    assert work.settings(2) == ": --set study.repeats=2"
+    load(find("private-erm"), [*SMALL, f"study.repeats={work.least}"])
+    with pytest.raises(InputError, match="must be at least"):
+        load(find("private-erm"), [*SMALL, f"study.repeats={work.least - 1}"])
+    assert "study.epsilons" in work.remedy
 
 
 def test_an_epsilon_at_one_delta_alone_is_refused() -> None:
