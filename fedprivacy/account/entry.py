@@ -103,6 +103,8 @@ class PlannedWork:
         settings: How the first so many are run, in words; empty where that is plain.
         ledgers_of_settings: Gives the ledgers of the work that these settings run, or raises InputError where
             they run nothing; None where there are none.
+        least: The fewest rounds or queries that can be run.
+        remedy: What to change where no smaller plan fits, as a sentence; empty where that is plain.
     """
 
     name: str
@@ -117,6 +119,8 @@ class PlannedWork:
     first: Callable[[int], Ledgers] | None = None
     settings: Callable[[int], str] = lambda count: ""
     ledgers_of_settings: Callable[[int], Ledgers] | None = None
+    least: int = 1
+    remedy: str = ""
 
     def part(self, policy: Policy, key: str, ledgers: Ledgers | None = None) -> dict[str, Any]:
         """Returns the plan as an entry states it.

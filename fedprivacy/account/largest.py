@@ -13,13 +13,13 @@ Part = Mapping[str, Any]
 PartOf = Callable[[PlannedWork, Ledgers | None], Part]
 Admits = Callable[[Sequence[Part]], bool]
 Fits = Callable[[Sequence[int]], bool]
-Suggest = Callable[[Fits], str]  # words what of several plans fits, by their numbers; empty: not one of them
+Suggest = Callable[[Fits], str]  # the message that names the plans that fit, by their numbers; empty: none
 
 
 def largest_part(
     works: Sequence[PlannedWork], part_of: PartOf, admits: Admits, suggest: Suggest | None = None
 ) -> str:
-    """Words the largest part of plans that fits.
+    """Returns the message that names the largest part of plans that fits.
 
     Args:
         works: Plans that do not fit together.
@@ -28,7 +28,7 @@ def largest_part(
         suggest: Chooses among several plans; None: in their order, each that still fits.
     """
     if len(works) == 1:
-        return _smaller(works[0], part_of, admits)
+        return _part(works[0], part_of, admits)[1]
     parts: dict[int, Part | None] = {}
 
     def fits(numbers: Sequence[int]) -> bool:
@@ -61,11 +61,22 @@ def _in_order(works: Sequence[PlannedWork]) -> Suggest:
 def _of_cheapest(
     works: Sequence[PlannedWork], parts: Mapping[int, Part | None], part_of: PartOf, admits: Admits
 ) -> str:
-    """Words what fits of the cheapest plan, where none fits whole."""
+    """Returns what fits of the cheapest of several plans, none of which fits whole.
+
+    Where nothing of it does, another plan may have more and cheaper rounds.
+    """
     costs = {number: _cost(part) for number, part in parts.items() if part is not None}
-    known = [number for number in costs if works[number].first is not None]
-    smaller = _smaller(works[min(known, key=costs.__getitem__)], part_of, admits) if known else ""
-    return f"Not one of them fits by itself. {smaller}".strip()
+    different: dict[tuple[float, int], PlannedWork] = {}  # of an audit all trials are alike
+    for number in sorted(costs, key=costs.__getitem__):
+        if works[number].first is not None:
+            different.setdefault((costs[number], works[number].size), works[number])
+    messages = []
+    for work in different.values():
+        fits, message = _part(work, part_of, admits)
+        messages.append(f"{work.name}: {message}" if len({each.name for each in works}) > 1 else message)
+        if fits:
+            return f"Not one of them fits by itself. {messages[-1]}"
+    return " ".join(["Not one of them fits by itself.", *messages[:1]])
 
 
 def _cost(part: Part) -> float:
@@ -74,24 +85,25 @@ def _cost(part: Part) -> float:
     return max(math.inf if cost is None else cost for cost in costs)
 
 
-_UNKNOWN = "No smaller plan of it is known."
-
-
-def _smaller(work: PlannedWork, part_of: PartOf, admits: Admits) -> str:
+def _part(work: PlannedWork, part_of: PartOf, admits: Admits) -> tuple[bool, str]:
+    """Whether a part of a plan fits, and the message that names it, or the reason for none."""
+    unknown = False, f"No smaller plan of it is known. {work.remedy}".strip()
     if work.first is None:
-        return _UNKNOWN
-    fit, too_many = 0, work.size
+        return unknown
+    fit, too_many = work.least - 1, work.size
     while too_many - fit > 1:
         middle = (fit + too_many) // 2
         fit, too_many = (middle, too_many) if admits([part_of(work, work.first(middle))]) else (fit, middle)
-    if fit == 0:
-        return f"Not one of its {work.size:,} {work.noun} fits."
+    if fit < work.least:
+        least = "Not one" if work.least == 1 else f"Not even {work.least:,}"
+        verb = "fits" if work.least == 1 else "fit"
+        return False, f"{least} of its {work.size:,} {work.noun} {verb}. {work.remedy}".strip()
     if work.ledgers_of_settings is not None:
         try:
             if not admits([part_of(work, work.ledgers_of_settings(fit))]):
-                return _UNKNOWN
+                return unknown
         except InputError:
-            return _UNKNOWN
-    return (
+            return unknown
+    return True, (
         f"The largest plan that fits: the first {fit:,} of its {work.size:,} {work.noun}{work.settings(fit)}."
     )

@@ -89,6 +89,23 @@ class Canaries:
         return replace(self, signs=np.zeros_like(self.signs))
 
 
+def check_memory(count: int, parameters: int) -> None:
+    """Refuses canaries whose directions do not fit into memory.
+
+    Args:
+        count: How many canaries.
+        parameters: Of the model.
+
+    Raises:
+        InputError: they do not fit.
+    """
+    if count * parameters > NUMBERS:
+        raise InputError(
+            f"--canaries {count}: each has a direction of {parameters:,} numbers, {NUMBERS:,.0f} together at "
+            f"most. Choose {int(NUMBERS // parameters):,} or fewer."
+        )
+
+
 def draw_canaries(
     first: int, count: int, parameters: int, clipping_norm: float | None, adjacency: str, streams: Streams
 ) -> Canaries:
@@ -105,11 +122,7 @@ def draw_canaries(
     Raises:
         InputError: their directions do not fit into memory.
     """
-    if count * parameters > NUMBERS:
-        raise InputError(
-            f"--canaries {count}: each has a direction of {parameters:,} numbers, {NUMBERS:,.0f} together at "
-            f"most. Ask for {int(NUMBERS // parameters):,} or fewer."
-        )
+    check_memory(count, parameters)
     directions = np.empty((count, parameters), np.float32)
     for block in range(0, count, _BLOCK):
         stream = streams.noise("canary-directions", member=block)

@@ -34,7 +34,7 @@ from scenarios.attacks.result_document import ResultsByRun, results
 from scenarios.attacks.scoring import from_json
 from scenarios.attacks.target_run import TargetRun, is_trained, run_branch, stored_run, train
 from scenarios.attacks.trial_runs import check_trials
-from scenarios.budgets.attack_works import attack_works
+from scenarios.budgets.attack_works import attack_works, fewer_runs
 from scenarios.jobs.cell_store import CellTask
 from scenarios.jobs.outcome import JobOutcome
 from scenarios.jobs.process_pool import spread
@@ -116,7 +116,7 @@ def replay(
             open_account(directory.path / run.folder)
 
     with (
-        ChargedRun(charge, works, resume) as charged,
+        ChargedRun(charge, works, resume, fewer_runs(scenario)) as charged,
         open_job(work, out, resume=resume, command=command, prepare=prepare) as job,
     ):
         charged.hold(job.directory)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from fedprivacy.account.entry import PlannedWork
+from fedprivacy.account.entry import Ledgers, PlannedWork
 from fedprivacy.account.largest import Fits, Suggest
 from fedprivacy.attacks.audited_plan import audited_plan
 from fedprivacy.errors import InputError
+from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import Population
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.attack.branches import Branch, branches_of
+from fedprivacy.scenario.loading import loads
 from scenarios.budgets.operator_claims import as_operators
-from scenarios.budgets.planned_work import training_work
+from scenarios.budgets.planned_work import as_options, settings_of, training_work, with_rounds
 
 # Why nothing is claimed against the server.
 _REHEARSES = "an audit trains without noise too, which the server sees"
 _JUDGES = "attacks are judged by the true records at the server"
+_REMEDY = "Give a smaller epsilon: privacy.epsilon or game.epsilons."
 
 
 def audit_works(
@@ -40,21 +44,77 @@ def audit_works(
     for seed in range(scenario.seed, scenario.seed + trials):
         seeded = scenario.model_copy(update={"seed": seed})
         key = f"{run_streams(seeded, people, code).run}/audit/{canaries}"
-        works.append(training_work(seeded, audited_plan(plan, canaries), people, key))
+        work = _trial(seeded, plan, people, key, canaries)
+        works.append(_with_options(work, seeded, plan, " --trials 1" if trials > 1 else ""))
     return [as_operators(work, "audit", _REHEARSES) for work in works]
 
 
+def _trial(scenario: Scenario, plan: Plan, people: Population, key: str, canaries: int) -> PlannedWork:
+    def ledgers(rounds: int) -> Ledgers:
+        smaller = loads(scenario.to_toml(), scenario.name, settings_of(scenario, [with_rounds(plan, rounds)]))
+        assert isinstance(smaller, Scenario)
+        return training_work(smaller, audited_plan(plan_of(smaller), canaries), people, key).ledgers
+
+    work = training_work(scenario, audited_plan(plan, canaries), people, key)
+    return replace(work, ledgers_of_settings=ledgers)
+
+
+def _with_options(work: PlannedWork, scenario: Scenario, plan: Plan, more: str) -> PlannedWork:
+    """The work with the options of its smaller plans, and further ones of the command."""
+
+    def settings(rounds: int) -> str:
+        return as_options(settings_of(scenario, [with_rounds(plan, rounds)])) + more
+
+    return replace(work, settings=settings)
+
+
 def fewer_trials(trials: int) -> Suggest:
-    """Words how many trials of an audit fit."""
+    """Names the largest number of trials of an audit that fits."""
 
     def suggest(fits: Fits) -> str:
-        fit, too_many = 0, trials
-        while too_many - fit > 1:
-            middle = (fit + too_many) // 2
-            fit, too_many = (middle, too_many) if fits(range(middle)) else (fit, middle)
+        fit = _most(trials, lambda count: fits(range(count)))
         return f"The largest audit that fits: --trials {fit}." if fit else ""
 
     return suggest
+
+
+def fewer_runs(scenario: AttackScenario) -> Suggest:
+    """Names the repeats of a replay that fit, and where not even one of each epsilon does, the epsilons."""
+    game, variants = scenario.game, scenario.variants
+
+    def runs(chosen: Sequence[int], count: int) -> list[int]:
+        return [variant * game.repeats + repeat for variant in chosen for repeat in range(count)]
+
+    def suggest(fits: Fits) -> str:
+        options: list[str] = []
+        chosen: list[int] = [*range(len(variants))]
+        if not fits(runs(chosen, 1)):
+            if scenario.arms:
+                return "No smaller replay of these arms is known. Leave out arms, or attack each by itself."
+            strict = sorted(chosen, key=lambda number: variants[number].privacy.epsilon or math.inf)
+            chosen = []
+            for number in strict:
+                if fits(runs([*chosen, number], 1)):
+                    chosen.append(number)
+            if not chosen:
+                return ""
+            if game.epsilons:
+                epsilons = [variants[number].privacy.epsilon for number in chosen]
+                options.append(f"game.epsilons={epsilons}")
+            options += [f"game.{level}=false" for level in ("clipped", "unprotected") if getattr(game, level)]
+        fit = _most(game.repeats + 1, lambda count: fits(runs(chosen, count)))
+        return f"The largest replay that fits{as_options([*options, f'game.repeats={fit}'])}."
+
+    return suggest
+
+
+def _most(too_many: int, fits: Callable[[int], bool]) -> int:
+    """The largest number below another that fits, if each smaller one does too; 0: none."""
+    fit = 0
+    while too_many - fit > 1:
+        middle = (fit + too_many) // 2
+        fit, too_many = (middle, too_many) if fits(middle) else (fit, middle)
+    return fit
 
 
 def attack_works(runs: Sequence[tuple[AttackScenario, Plan, str]], people: Population) -> list[PlannedWork]:
@@ -69,15 +129,12 @@ def attack_works(runs: Sequence[tuple[AttackScenario, Plan, str]], people: Popul
     """
     for scenario, _, _ in runs:
         _check_attacks(scenario)
-    return [
-        replace(
-            as_operators(training_work(scenario, plan, people, key), "attacks", _JUDGES),
-            name=scenario.name,
-            first=None,
-            ledgers_of_settings=None,
-        )
-        for scenario, plan, key in runs
-    ]
+    works = []
+    for scenario, plan, key in runs:
+        work = replace(training_work(scenario, plan, people, key), name=scenario.name, remedy=_REMEDY)
+        work = replace(work, first=None, ledgers_of_settings=None)
+        works.append(as_operators(work, "attacks", _JUDGES))
+    return works
 
 
 def _check_attacks(scenario: AttackScenario) -> None:
@@ -97,15 +154,15 @@ def _check_attacks(scenario: AttackScenario) -> None:
         )
     game = scenario.game
     branches = branches_of(scenario.attacks, game.members + game.nonmembers)
-    asking = [branch for branch in branches if not branch.silent]
-    other = next((branch for branch in asking if not _is_covered(branch)), None)
+    requesting = [branch for branch in branches if not branch.silent]
+    other = next((branch for branch in requesting if not _is_covered(branch)), None)
     if other is not None:
         raise InputError(
             f"--account: attacks.{other.names[0]} sends requests that the run's plan does not cover. Name the"
             " passive attacks and those on the released model: --attack NAME."
         )
-    if len(asking) > 1:
-        names = " and ".join(branch.names[0] for branch in asking)
+    if len(requesting) > 1:
+        names = " and ".join(branch.names[0] for branch in requesting)
         raise InputError(
             f"--account: {names} each continue the run from the same models, and no event covers both "
             "together. Attack from one seat: --attack NAME."

@@ -18,6 +18,7 @@ from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.scenario.erm import ErmScenario
 from scenarios.budgets.operator_claims import as_operators
 
+_LEAST = 2  # of study.repeats: their spread is measured
 _MINIMISES = "the server of a study computes the exact minimum from all records"
 
 
@@ -61,6 +62,8 @@ def estimates_work(scenario: ErmScenario, people: Records, noise_key: str) -> Pl
         noun="repeats",
         first=ledgers,
         settings=lambda count: f": --set study.repeats={count}",
+        least=_LEAST,
+        remedy="Leave out values of study.epsilons or study.records, or approaches.",
     )
     return as_operators(work, "estimates", _MINIMISES)
 
@@ -69,8 +72,8 @@ def _claims_of_cells(scenario: ErmScenario) -> tuple[list[dict[str, Any]], str |
     """The claims of the cells that are estimated, against the participant and the outsider."""
     cells, refused = [], None
     for cell in cells_of(scenario):
-        silos = getattr(scenario.approaches[cell.name], "silos", 1)
-        stated = cell_claims(scenario, cell, None, present=silos, absent=0, away=0.0)
+        # Noise of a silo that does not answer protects nobody: only a single answer is certain.
+        stated = cell_claims(scenario, cell, None, present=1, absent=0, away=0.0)
         if stated["refused"] is not None:
             refused = stated["refused"]
             continue

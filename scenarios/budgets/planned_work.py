@@ -133,9 +133,9 @@ def training_work(
         draws_cohorts=plan.sampler.name != "all" and (stated is None or stated.noise == SEEDED),
         size=plan.rounds,
         first=first,
-        settings=lambda rounds: words(_settings(scenario, [with_rounds(plan, rounds)])),
+        settings=lambda rounds: as_options(settings_of(scenario, [with_rounds(plan, rounds)])),
         ledgers_of_settings=lambda rounds: _ledgers_of(
-            scenario, _settings(scenario, [with_rounds(plan, rounds)]), stated
+            scenario, settings_of(scenario, [with_rounds(plan, rounds)]), stated
         ),
     )
 
@@ -207,9 +207,11 @@ def tuning_work(scenario: TuneScenario, plans: list[Plan], people: Population, n
         size=max(sizes),
         noun="rounds of each candidate",
         first=first if len(sizes) == 1 else None,
-        settings=lambda rounds: words(_settings(scenario, [with_rounds(plan, rounds) for plan in plans])),
+        settings=lambda rounds: as_options(
+            settings_of(scenario, [with_rounds(plan, rounds) for plan in plans])
+        ),
         ledgers_of_settings=lambda rounds: _ledgers_of(
-            scenario, _settings(scenario, [with_rounds(plan, rounds) for plan in plans])
+            scenario, settings_of(scenario, [with_rounds(plan, rounds) for plan in plans])
         ),
     )
 
@@ -220,7 +222,7 @@ def with_rounds(plan: Plan, rounds: int) -> Plan:
     return replace(plan, rounds=rounds, max_participations=None if most is None else min(most, rounds))
 
 
-def _settings(scenario: Scenario, fewer: Sequence[Plan]) -> list[str]:
+def settings_of(scenario: Scenario, fewer: Sequence[Plan]) -> list[str]:
     """The options that run plans with fewer rounds of the same noise, rounded towards more of it."""
     options = [f"server.rounds={fewer[0].rounds}"]
     if scenario.privacy.max_participations is not None:
@@ -248,8 +250,8 @@ def rounded_down(epsilon: float) -> float:
     return float(f"{epsilon * (1 - _ROUNDING):.7g}")
 
 
-def words(options: Sequence[str]) -> str:
-    """Options as a refusal names them."""
+def as_options(options: Sequence[str]) -> str:
+    """The `--set` options of settings, as a refusal names them."""
     return ": " + " ".join(f"--set {shlex.quote(option)}" for option in options)
 
 

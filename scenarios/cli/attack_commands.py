@@ -179,6 +179,11 @@ def audit(
         )
     check_options(method, canaries, trials, requested.seed)
     check_privacy(requested.privacy, scenario)
+    if strict and account is not None:
+        raise InputError(
+            "--strict: the results of an audit with --account are operator-only, and an exit code is as "
+            "public as the log that has it. Leave out --strict, and read operator.html."
+        )
     charge = charge_of(account, same_population, "audit")
     check_out(out or RUNS)
     permit(requested.model, allow_code)

@@ -190,8 +190,8 @@ class EstimatesKind(RunKind):
             raise InputError("--pinned: nodes cannot pin a study of private estimates. Leave it out.")
         if options.charge is not None and options.engine.name in REMOTE:
             raise InputError(
-                "--account: which silos on nodes answer changes what is released, and is not known before. "
-                "Leave out --engine superlink, or --account."
+                "--account: a study on nodes rests on what their submitter states, which its entry would not "
+                "contain. Leave out --engine superlink, or --account."
             )
 
     def progress(self, scenario: ErmScenario) -> AbstractContextManager[OnEvent]:

@@ -14,6 +14,7 @@ from fedprivacy.account.charge import Charge
 from fedprivacy.account.entry import PlannedWork
 from fedprivacy.attacks.assessment import assess
 from fedprivacy.attacks.audit_record import audit_description, dearest
+from fedprivacy.attacks.canaries import check_memory
 from fedprivacy.attacks.canary_evidence import ERROR, added, guessed
 from fedprivacy.attacks.gaussian_score_bound import ScoreMoments
 from fedprivacy.documents import audit as documents
@@ -22,6 +23,7 @@ from fedprivacy.documents.envelope import Performance
 from fedprivacy.errors import InputError
 from fedprivacy.guarantees.observers import OBSERVERS
 from fedprivacy.io.environment import versions
+from fedprivacy.models.partial_training import trained_size
 from fedprivacy.plan.from_scenario import plan_of
 from fedprivacy.population.clients import population
 from fedprivacy.randomness.streams import Streams
@@ -97,6 +99,7 @@ def audit(
             "privacy.encoding: the canaries of an audit have updates that are clipped and not encoded. "
             "Audit the same scenario without it."
         )
+    check_memory(canaries, trained_size(model.build(0)))  # before an account is charged
     seeds = range(scenario.seed, scenario.seed + trials)
     inside = workers if trials == 1 else 1
     jobs = [

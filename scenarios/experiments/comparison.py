@@ -39,7 +39,7 @@ from fedprivacy.training.trainers import trainer_of
 from fedprivacy.verification import cells as records
 from fedprivacy.verification import run as run_record
 from fedprivacy.verification.cells import closing, places, results
-from scenarios.budgets.planned_work import rounded_down, training_work, with_rounds, words
+from scenarios.budgets.planned_work import as_options, rounded_down, training_work, with_rounds
 from scenarios.experiments.comparison_account import largest_comparison, options_of_cell
 from scenarios.jobs.cell_store import CellTask
 from scenarios.jobs.outcome import JobOutcome
@@ -193,7 +193,7 @@ def _planned(scenario: Scenario, cell: Cell, run: Scenario, model: ModelSpec) ->
         (only,) = fewer.scenarios.values()
         return training_work(only, fewer.plan, people, work.noise_key).ledgers
 
-    return replace(work, settings=lambda rounds: words(options(rounds)), ledgers_of_settings=ledgers)
+    return replace(work, settings=lambda rounds: as_options(options(rounds)), ledgers_of_settings=ledgers)
 
 
 def _work(

@@ -10,7 +10,7 @@ from itertools import product
 from fedprivacy.account.largest import Fits, Suggest
 from fedprivacy.scenario.sections import Compare
 from fedprivacy.verification.cells import Cell
-from scenarios.budgets.planned_work import words
+from scenarios.budgets.planned_work import as_options
 
 _LISTS = ("trusts", "units", "mechanisms", "epsilons")
 _NOTHING = {"baselines": False, "limits": [], "vary": {}, "option": {}}
@@ -75,7 +75,7 @@ def largest_comparison(compare: Compare, cells: Sequence[Cell]) -> Suggest:
                 middle = (low + high) // 2
                 low, high = (middle, high) if fits(runs(chosen, middle)) else (low, middle)
             if low * len(chosen) > largest:
-                best, largest = words(choice.options(compare, seeds[:low])), low * len(chosen)
+                best, largest = as_options(choice.options(compare, seeds[:low])), low * len(chosen)
         if not best:
             return ""
         return f"The largest part of it that fits has {largest:,} of {len(cells) * len(seeds):,} runs{best}"

@@ -53,8 +53,8 @@ def fit(
         return [estimates_work(scenario, silos.study.people, silos.study.streams.run)]
 
     with (
-        ChargedRun(charge, works) as charged,
         launched_silos(engine, scenario, silos) as grid,
+        ChargedRun(charge, works) as charged,
         begin_run(out, scenario.name, scenario.to_toml()) as directory,
     ):
         charged.begin(directory)

@@ -286,6 +286,28 @@ def test_of_plans_that_are_all_too_dear_the_cheapest_is_shortened(path: Path) ->
         put(path, dear, cheap)
 
 
+def test_where_nothing_of_the_cheapest_plan_fits_a_part_of_another_is_named(path: Path) -> None:
+    whole, long = work(0.5, name="whole"), replace(work(15.0, 1000, name="long"), settings=lambda count: "")
+    account = Account.read(path)
+    costs = [each.part(account.policy, account.key)["claims"]["outsider"]["cost"] for each in (whole, long)]
+    assert account.policy.filters["outsider"].budget < costs[0] < costs[1]
+    with pytest.raises(
+        InputError, match=r"by itself\. long: The largest plan that fits: the first \d+ of its 1,"
+    ):
+        put(path, whole, long)
+    unknown = replace(whole, ledgers_of_settings=lambda count: (), size=5)
+    with pytest.raises(InputError, match=r"long: The largest plan that fits: "):
+        put(path, unknown, long)
+
+
+def test_no_part_below_the_least_that_runs_is_named(path: Path) -> None:
+    plan = replace(work(2.24, 50), least=2, noun="repeats", remedy="Leave out epsilons.")
+    account = Account.read(path)
+    assert account.refusal([plan.part(account.policy, account.key, plan.first(1))]) is None  # type: ignore[misc]
+    with pytest.raises(InputError, match=r"Not even 2 of its 50 repeats fit\. Leave out epsilons\."):
+        put(path, plan)
+
+
 def test_a_plan_that_was_entered_before_is_charged_once(path: Path) -> None:
     both = work(9.0, name="first"), work(8.0, name="second")
     put(path, *both, started=False)

@@ -11,6 +11,7 @@ from fedprivacy.account.policy import Policy
 from fedprivacy.accounting.events import from_json
 from fedprivacy.accounting.renyi import renyi_divergence
 from fedprivacy.erm.study.approaches import approach_of, cells_of, objective_of
+from fedprivacy.erm.study.claims import cell_claims
 from fedprivacy.errors import InputError
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.loading import load
@@ -48,9 +49,26 @@ def test_each_estimate_of_each_cell_is_charged() -> None:
         assert part["claims"][observer]["cost"] == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_participant_knows_the_noise_of_its_own_silo() -> None:
-    stated = claims("silos-gradient")
-    assert stated["participant"]["cost"] > stated["outsider"]["cost"] > 0
+@pytest.mark.parametrize("trust", ["local", "central"])
+def test_silos_that_do_not_answer_are_charged_for(trust: str) -> None:
+    scenario = study("silos-gradient")
+    section = scenario.approaches["silos-gradient"].model_copy(update={"trust": trust})
+    scenario = scenario.model_copy(update={"approaches": {"silos-gradient": section}})
+    charged = planned(scenario).part(POLICY, KEY)["claims"]
+    order = POLICY.filters["outsider"].order
+    for present in (1, 2, 5, 10):
+        costs = {"participant": 0.0, "outsider": 0.0}
+        for cell in cells_of(scenario):
+            stated = cell_claims(scenario, cell, None, present=present, absent=10 - present, away=0.0)
+            for claim in stated["claims"]:
+                if claim["observer"] in costs:
+                    divergence = renyi_divergence(from_json(claim["event"]), order, "replace-one")
+                    costs[claim["observer"]] += scenario.study.repeats * divergence
+        for observer, cost in costs.items():
+            assert charged[observer]["cost"] >= cost * (1 - 1e-12)
+
+
+def test_trusts_of_all_approaches_are_stated() -> None:
     part = planned(study("output", "silos-gradient")).part(POLICY, KEY)
     assert part["trust"] == "central and local"
 
@@ -61,7 +79,11 @@ def test_fewer_repeats_are_the_smaller_plan() -> None:
     fewer, whole = work.part(POLICY, KEY, work.first(1)), work.part(POLICY, KEY)
     cost = whole["claims"]["outsider"]["cost"]
     assert fewer["claims"]["outsider"]["cost"] == pytest.approx(cost / 3, rel=1e-12)
-    assert work.settings(1) == ": --set study.repeats=1"
+    assert work.settings(2) == ": --set study.repeats=2"
+    load(find("private-erm"), [*SMALL, f"study.repeats={work.least}"])
+    with pytest.raises(InputError, match="must be at least"):
+        load(find("private-erm"), [*SMALL, f"study.repeats={work.least - 1}"])
+    assert "study.epsilons" in work.remedy
 
 
 def test_an_epsilon_at_one_delta_alone_is_refused() -> None:

@@ -76,7 +76,7 @@ def test_a_smaller_plan_that_does_not_run_is_not_named(
     )
     assert "--set server.rounds=" in would_fit(Account.read(path), [work], False)["largest"]
     for option in ("server.rounds=0", "privacy.epsilon=4.0"):  # refused; too much
-        monkeypatch.setattr(planned_work, "_settings", lambda *_, option=option: [option])
+        monkeypatch.setattr(planned_work, "settings_of", lambda *_, option=option: [option])
         unknown = would_fit(Account.read(path), [planned(make_scenario(CENTRAL))], False)["largest"]
         assert unknown == "No smaller plan of it is known."
 

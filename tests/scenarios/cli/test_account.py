@@ -298,6 +298,26 @@ def test_an_audit_is_charged_for_its_trials_and_its_results_are_the_operators(
     assert "seen by the operator alone" in " ".join(done("account", "show", path).split())
 
 
+def test_the_exit_code_of_a_charged_audit_has_no_verdict(path: Path, tmp_path: Path) -> None:
+    before = path.read_bytes()
+    audit = ("audit", "digits", "--strict", "--account", path, "--out", tmp_path / "out")
+    assert "an exit code is as public as the log" in refusal(*audit)
+    assert path.read_bytes() == before
+
+
+def test_options_that_cannot_run_are_refused_before_the_charge(path: Path, tmp_path: Path) -> None:
+    records = tmp_path / "records.account"
+    create(records, Policy.of_options(20.0, 1e-5, "example", "replace-one"))
+    before, out = (path.read_bytes(), records.read_bytes()), ("--out", tmp_path / "out")
+    wide = ("--set", 'model={name="mlp",hidden=[64]}', "--canaries", "100000")
+    assert "51,975 or fewer" in refusal("audit", "digits", *FEW, *wide, "--account", path, *out)
+    one = ("--set", 'approaches={output={kind="output-perturbation"}}', "--set", "study.epsilons=[0.25]")
+    gpu = ("--engine", "ray", "--workers", "1", "--gpus-per-worker", "0.5")
+    study = ("run", "private-erm", *one, "--set", "study.records=[200]", "--set", "study.repeats=2")
+    assert "silos compute on CPUs" in refusal(*study, *gpu, "--account", records, *out)
+    assert (path.read_bytes(), records.read_bytes()) == before
+
+
 def test_too_many_trials_of_an_audit_are_refused_with_the_number_that_fits(tmp_path: Path) -> None:
     small = tmp_path / "small.account"
     create(small, Policy.of_options(8.0, 1e-5, "client", "replace-one"))
