@@ -51,7 +51,7 @@ class _Recurrence(torch.autograd.Function):
             bias: Shape (3 width,).
         """
         state = torch.zeros_like(inputs[:, 0, : weight.shape[1]])
-        kept: list[tuple[Tensor, ...]] = []
+        steps: list[tuple[Tensor, ...]] = []
         for at_position in inputs.unbind(1):
             before, of_state = state, torch.nn.functional.linear(state, weight, bias)
             reset, update, new = at_position.chunk(3, dim=-1)
@@ -59,8 +59,8 @@ class _Recurrence(torch.autograd.Function):
             reset, update = torch.sigmoid(reset + reset_of_state), torch.sigmoid(update + update_of_state)
             new = torch.tanh(new + reset * new_of_state)
             state = new + update * (before - new)
-            kept.append((state, before, reset, update, new, new_of_state))
-        return tuple(torch.stack(parts, dim=1) for parts in zip(*kept, strict=True))
+            steps.append((state, before, reset, update, new, new_of_state))
+        return tuple(torch.stack(parts, dim=1) for parts in zip(*steps, strict=True))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
@@ -72,11 +72,11 @@ class _Recurrence(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The gradients of inputs, weight and bias from that of the states."""
-        weight, *kept = ctx.saved_tensors
+        weight, *steps = ctx.saved_tensors
         back = torch.zeros_like(gradient[:, 0])
         of_inputs: list[Tensor] = []
         of_states: list[Tensor] = []
-        positions = zip(gradient.unbind(1), *(part.unbind(1) for part in kept), strict=True)
+        positions = zip(gradient.unbind(1), *(part.unbind(1) for part in steps), strict=True)
         for at_position, before, reset, update, new, new_of_state in reversed(list(positions)):
             back = back + at_position
             of_new = back * (1.0 - update) * (1.0 - new * new)
@@ -86,7 +86,7 @@ class _Recurrence(torch.autograd.Function):
             of_states.append(torch.cat([of_reset, of_update, of_new * reset], dim=-1))
             back = back * update + of_states[-1] @ weight
         by_state = torch.stack(of_states[::-1], dim=1).flatten(0, 1)
-        return torch.stack(of_inputs[::-1], dim=1), by_state.mT @ kept[0].flatten(0, 1), by_state.sum(dim=0)
+        return torch.stack(of_inputs[::-1], dim=1), by_state.mT @ steps[0].flatten(0, 1), by_state.sum(dim=0)
 
 
 class Recurrent(nn.Module):

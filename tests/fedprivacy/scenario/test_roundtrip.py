@@ -151,7 +151,7 @@ def test_a_saved_scenario_has_every_key_that_applies(document: dict[str, Any]) -
     left_out |= {key for keys in OPTIONAL_KEYS_OF.values() for key in keys}
     left_out |= {"trainable", "freeze", "lora", "weights", "features"}
     left_out |= {"loss", "huber_threshold", "target_low", "target_high", "targets"}
-    left_out |= {"personal", "shared", "personal_epochs", "personal_proximal"}
+    left_out |= {"first_clients", "personal", "shared", "personal_epochs", "personal_proximal"}
     for choice in KEYS_OF:
         left_out |= foreign_keys(choice, scenario.tables()["data"][choice])
     for section, kinds in KINDS.items():

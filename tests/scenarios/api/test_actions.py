@@ -361,8 +361,8 @@ def test_calls_charge_an_account_with_the_errors_of_the_commands(tmp_path: Path)
         ("same seed as digits", partial(fp.run, "digits", rounds=1)),
         ("The largest part of it that fits", partial(fp.compare, "digits", epsilons=[2.5], seed=6, **two)),
         ("--limits of it cannot reveal any", partial(fp.run, "digits", limits=True)),
-        ("an audit of it cannot reveal any", partial(fp.audit, "digits")),
-        ("attacks of it cannot reveal any", partial(fp.replay, "white-box")),
+        ("same seed as digits", partial(fp.audit, "digits")),
+        ("has no guarantee against the participant", partial(fp.replay, "white-box")),
         ("its adjacency is add-remove", partial(fp.tune, "tuned", rounds=2)),
         ("are about other data", partial(fp.ask, "star-wars-survey", trust="central")),
     ]
