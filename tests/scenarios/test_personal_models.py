@@ -12,9 +12,11 @@ import pytest
 from safetensors.numpy import load_file
 
 import fedprivacy as fp
+from benchmarks.faulty import TRIGGER
 from clients.app import personal_states
 from clients.fleet import Fleet
 from clients.personal_evaluation import evaluate_personal
+from clients.worker_pool import WorkerPool
 from fedprivacy.documents.redaction import public
 from fedprivacy.errors import InputError, ScenarioError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
@@ -193,7 +195,8 @@ def test_a_client_that_never_took_part_has_the_shared_model(trial, make_scenario
     here = trial(make_scenario(*PARTIAL))
     nobody = personal_states(here.grid.states.values(), here.fleet)
     assert not len(nobody.clients)
-    figures = evaluate_personal(here.fleet, nobody, here.federation.model, make_scenario(*PARTIAL).data)
+    data = make_scenario(*PARTIAL).data
+    figures = evaluate_personal(here.fleet, nobody, here.federation.model, data, WorkerPool())
     assert (figures["mean"], figures["worst"]) == (figures["shared_mean"], figures["shared_worst"])
 
 
@@ -205,6 +208,49 @@ def test_each_guarantee_states_what_it_covers(trust: str, make_scenario, tmp_pat
     assert stated
     assert all(TrainingAssumption.PERSONAL.among(g["assumptions"]) for g in stated)
     assert "14 parameters are personal" in (Path(document["path"]) / "report.html").read_text()
+
+
+FAULTY = """name = "faulty"
+[data]
+name = "npz"
+path = "{path}"
+partition = "iid"
+clients = 12
+[model]
+name = "code"
+factory = "benchmarks.faulty:make"
+options = {{harm = "{harm}"}}
+[server]
+rounds = 2
+[sampling]
+name = "all"
+[privacy]
+trust = "local"
+clipping_norm = 1.0
+epsilon = 4.0
+delta = 1e-3
+adjacency = "replace-one"
+[federation]
+client_timeout = {limit}
+"""
+
+
+@pytest.mark.parametrize("harm", ["raise", "hang", "kill"])
+def test_a_record_that_breaks_training_breaks_no_finished_run(harm: str, tmp_path: Path) -> None:
+    """The public status and the guarantees are those of a run whose data have no such record."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((60, 4)).astype(np.float32), rng.integers(0, 2, 60)
+    documents = []
+    for case, first in (("healthy", x[7, 0]), ("broken", TRIGGER)):
+        x[7, 0], path = first, tmp_path / "people.npz"
+        np.savez(path, x_train=x, y_train=y, x_test=np.ones((60, 4), np.float32), y_test=y)
+        text = FAULTY.format(path=path, harm=harm, limit=1.0 if harm == "hang" else 30.0)
+        asked = Scenario.from_text(text, overrides=["training.personal='fine-tune'"])
+        documents.append(run(asked, tmp_path / case, report=False, allow_code=True))
+    healthy, broken = documents
+    assert broken["status"] == healthy["status"] == "finished"
+    assert broken["privacy"]["guarantees"] == healthy["privacy"]["guarantees"]
+    assert (healthy["final"]["personal"]["failed"], broken["final"]["personal"]["failed"]) == (0, 1)
 
 
 UNIT = ("privacy.unit='example'", "training.batch_size='all'")
