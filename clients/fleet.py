@@ -40,7 +40,7 @@ from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
 from fedprivacy.training.features import Features, split
 from fedprivacy.training.layerwise import is_layerwise
 from fedprivacy.training.model_spec import ModelSpec, model_spec
-from fedprivacy.training.personalisation import MODES, Personalisation
+from fedprivacy.training.personalisation import MODES, Ditto, Personalisation
 from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_classes
 from fedprivacy.training.trainers import Trainer, trainer_of
 from fedprivacy.training.updates import Stack, Updates
@@ -223,7 +223,8 @@ class Fleet:
                 f"on {self.device}"
             )
         way = way_of(self.head, self.training.batches, self._records, apart=bool(self.model.personal))
-        return f"{way}{self._on_features}, {calls}, on {self.device}"
+        copies = "; copies of the model beside, vectorised over clients" * isinstance(self.personal, Ditto)
+        return f"{way}{self._on_features}, {calls}, on {self.device}{copies}"
 
     @property
     def _on_features(self) -> str:

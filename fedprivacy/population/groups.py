@@ -73,9 +73,7 @@ def held_out_budget_groups(
     return Grouping(COLUMN, groups.names, codes) if codes is not None and known else None
 
 
-def dealt_test_records(
-    data: Data, people: Population, places: NDArray[np.int64]
-) -> NDArray[np.int64] | None:
+def dealt_test_records(data: Data, people: Population, places: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """Deals test records to places as the clients' records are dealt; None where that is not known.
 
     Args:

@@ -228,11 +228,11 @@ def _ray(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> 
 def _personal(
     scenario: Scenario, fleet: Fleet, grid: SimulatedGrid, pool: WorkerPool
 ) -> Callable[[NDArray[Any]], dict[str, Any] | None] | None:
-    """Measures the personal models of a simulation's clients; None where they have none."""
+    """Measures personal models of a simulation; None without any, or where test records are not read."""
     from clients.app import personal_states
     from clients.personal_evaluation import evaluate_personal
 
-    if fleet.personal is None:
+    if fleet.personal is None or scenario.evaluation.on != "test":
         return None
 
     def evaluated(model: NDArray[Any]) -> dict[str, Any] | None:
