@@ -43,8 +43,8 @@ class PersonalTest(PersonalTrainer):
         """The number of each client, float64, shape (clients,)."""
         fleet, data = self.fleet, self.fleet.people.dataset
         assert fleet.personal is not None
-        task, kept = self.task_beside(clients)
-        models, hits = fleet.personal.models(task, kept, self.beside), np.zeros(len(clients))
+        task, rows = self.task_beside(clients)
+        models, hits = fleet.personal.models(task, rows, self.beside), np.zeros(len(clients))
         for place, client in enumerate(clients.tolist()):
             records = self.owners == client
             head, x = on_features(fleet.module, torch.from_numpy(data.x_test[records]))
