@@ -23,6 +23,7 @@ from fedprivacy.messages.faults import Failure, Faults
 from fedprivacy.messages.protocol import TrainRequest
 from fedprivacy.training.calls import calls_of, train_in_call
 from fedprivacy.training.cuda import refuse_lost_device
+from fedprivacy.training.personalisation import Partial
 from fedprivacy.training.task import Shape, Task
 from fedprivacy.training.updates import Joined, Stack, Updates
 
@@ -58,7 +59,7 @@ class Part:
         return Faults({**counts, "not_finite": self.zeroed, "retried": self.retried}, first)
 
 
-def client_chunks(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
+def client_chunks(fleet: Fleet, clients: Ids, observe: str, *, beside: bool = False) -> list[Ids]:
     """Cuts a request's clients by size class, and each class into calls.
 
     Neither workers nor other clients affect the shape of a call or a client's place in it, since that would
@@ -68,11 +69,13 @@ def client_chunks(fleet: Fleet, clients: Ids, observe: str) -> list[Ids]:
         fleet: The fleet of the clients.
         clients: Their ids, sorted, shape (clients,).
         observe: "sum" or "each": whether each update is formed.
+        beside: Whether models are trained beside the updates.
     """
     classes, cut = fleet.classes(clients), []
     for records in np.unique(classes).tolist():
         alike = clients[classes == records]
-        places = fleet.places(alike, _shape(fleet, records, observe))
+        shape = fleet.shape(records, beside=True) if beside else _shape(fleet, records, observe)
+        places = fleet.places(alike, shape)
         cut += [alike[call] for call in calls_of(places)]
     # Added up in the order in which the server adds up messages of single clients.
     return sorted(cut, key=lambda call: int(call[0])) if fleet.alone else cut
@@ -126,17 +129,6 @@ class Trained:
         """The one at a place among these clients."""
         failures = {client: failure for client, failure in self.failures.items() if client == clients[place]}
         return Trained(self.updates.only(np.array([place])), self.zeroed[[place]], failures)
-
-
-def beside(fleet: Fleet, task: Task, places: Ids) -> tuple[Updates, NDArray[np.int64]]:
-    """Trains models of the clients of a call by plain SGD; nothing of it is sent.
-
-    Args:
-        fleet: The clients.
-        task: Their training.
-        places: The place of each in the call, shape (clients,).
-    """
-    return train_in_call(task, fleet.train_beside, places, secret=False)
 
 
 @dataclass(frozen=True)
@@ -264,14 +256,12 @@ class ChunkTrainer:
         def call(task: Task) -> tuple[Updates, NDArray[np.int64]]:
             return train_in_call(task, fleet.train, places, secret=secret)
 
-        if fleet.personal is None or not fleet.personal.size:
+        if not isinstance(fleet.personal, Partial):  # other personal models are trained beside
             updates, zeroed = call(task)
         else:
             assert self.states is not None
             before = self.states.of(clients, fleet.personal.initial(self.request.weights))
-            updates, zeroed, after = fleet.personal.train(
-                task, before, call, lambda task: beside(fleet, task, places)
-            )
+            updates, zeroed, after = fleet.personal.train(task, before, call)
             personal = PersonalStates(clients, after)
         # A weight by records scales an update that has its noise already: post-processing, since the number
         # of records is public with unit "example". Without noise the weights are the same, so that a run
@@ -282,18 +272,6 @@ class ChunkTrainer:
         if fleet.layers is not None and plan.clipping_norm is not None:
             updates = Stack(fleet.layers.clip(updates.stack(), plan.clipping_norm))
         return updates, zeroed, personal
-
-    def personal_models(self, clients: Ids) -> NDArray[np.float32]:
-        """The personal models of the clients of a call, with the request's model as the final one."""
-        fleet = self.fleet
-        assert fleet.personal is not None
-        assert self.states is not None
-        records = fleet.people.partition.records_of(clients)
-        shape = _shape(fleet, int(fleet.classes(clients).max()), self.request.observe)
-        places = fleet.places(clients, shape)
-        task = replace(self._task(clients, fleet.inputs(records), fleet.y, records), shape=shape)
-        personal = self.states.of(clients, fleet.personal.initial(self.request.weights))
-        return fleet.personal.models(task, personal, lambda task: beside(fleet, task, places))
 
     def _blank_update(self, client: int) -> Updates:
         """The update of a client whose training failed.

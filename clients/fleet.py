@@ -42,7 +42,7 @@ from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
 from fedprivacy.training.features import Features, split
 from fedprivacy.training.layerwise import is_layerwise
 from fedprivacy.training.model_spec import ModelSpec, model_spec
-from fedprivacy.training.personalisation import MODES, Personalisation
+from fedprivacy.training.personalisation import MODES, Ditto, Personalisation
 from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_classes
 from fedprivacy.training.trainers import Trainer, trainer_of
 from fedprivacy.training.updates import Stack, Updates
@@ -227,7 +227,8 @@ class Fleet:
                 f"on {self.device}"
             )
         way = way_of(self.head, self.training.batches, self._records, apart=bool(self.model.personal))
-        return f"{way}{self._on_features}, {calls}, on {self.device}"
+        copies = "; copies of the model beside, vectorised over clients" * isinstance(self.personal, Ditto)
+        return f"{way}{self._on_features}, {calls}, on {self.device}{copies}"
 
     @property
     def _on_features(self) -> str:
@@ -246,7 +247,7 @@ class Fleet:
             held += 4 * self.parameters
         if self.training.adversarial is not None:  # its weights, where they began, and their gradients
             held += 3 * self.parameters
-        if self.personal is not None:
+        if self.model.personal:
             held += 5 * trained_size(self.module)
         return int(np.clip(_AT_ONCE[self.device] // (4 * held), 1, 1024))
 
@@ -265,20 +266,22 @@ class Fleet:
     def _counts(self) -> Ids:
         return self.people.partition.sizes
 
-    def shape(self, records: int, *, formed: bool = False) -> Shape:
+    def shape(self, records: int, *, formed: bool = False, beside: bool = False) -> Shape:
         """The shape of the calls that train a size class, by the plan alone.
 
         Args:
             records: The bound of the class.
             formed: As `piece_size` has it.
+            beside: Whether personal models are trained beside the updates.
         """
-        if (shape := self._shapes.get((records, formed))) is None:
-            shape = Shape.of(self.training.batches, records, self._places(records, formed))
-            self._shapes[records, formed] = shape
+        if (shape := self._shapes.get((records, formed, beside))) is None:
+            places = self._places_beside(records) if beside else self._places(records, formed)
+            shape = Shape.of(self.training.batches, records, places)
+            self._shapes[records, formed, beside] = shape
         return shape
 
     @cached_property
-    def _shapes(self) -> dict[tuple[int, bool], Shape]:
+    def _shapes(self) -> dict[tuple[int, bool, bool], Shape]:
         """The shapes of calls so far: finding one takes longer than a small client's training."""
         return {}
 
@@ -302,12 +305,23 @@ class Fleet:
         # Clients' texts are work enough for a call each, which plain autograd does faster than `vmap`.
         if self.alone or isinstance(self.module, SEQUENCES):
             return 1
-        rooms = _ROOMS if self.device == "cpu" else (*_ROOMS, 4 * _ROOMS[-1])
-        most = next((room for room in rooms if room >= self.plan.population), rooms[-1])
-        grouped = self._grouped
+        most, grouped = self._most_places, self._grouped
         # The more places, the more are empty; groups of convolutions gain little by more than two. Measured.
         share = 1 if self.dense else 8 if grouped else 4
         return int(np.clip(self.piece_size(records, formed=formed) // share, 1 + grouped, most))
+
+    def _places_beside(self, records: int) -> int:
+        """As `_places`, for models beside the updates, whatever messages the updates are in."""
+        if isinstance(self.module, SEQUENCES):
+            return 1
+        held = numbers_held(self.head, self._input_shape, self.training.batches, records, self.device)
+        held += 5 * trained_size(self.module)
+        return int(np.clip(_AT_ONCE[self.device] // (16 * held), 1, self._most_places))
+
+    @property
+    def _most_places(self) -> int:
+        rooms = _ROOMS if self.device == "cpu" else (*_ROOMS, 4 * _ROOMS[-1])
+        return next((room for room in rooms if room >= self.plan.population), rooms[-1])
 
     @property
     def _grouped(self) -> bool:
@@ -416,7 +430,7 @@ def _alone(scenario: Scenario, plan: Plan, module: nn.Module) -> bool:
     federation = scenario.federation
     if min(federation.chunk_size, -(-plan.population // federation.hosts)) > 1:
         return False
-    if scenario.training.personal is not None:
+    if scenario.training.personal == "partial":
         return False
     by_layer = is_layerwise(module) and not has_grouped_convolutions(module)
     return plan.unit == "example" or (scenario.training.adversarial is None and by_layer)

@@ -26,6 +26,7 @@ from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.bundled import code_allowed, own_scenario, scenario_of_app
 from fedprivacy.scenario.erm import ErmScenario
 from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.scenario.rules.personal import NO_PERSONAL_MODELS
 from fedprivacy.scenario.statistics import Statistics
 
 Clients = Fleet | StatisticsClients | Silos
@@ -141,6 +142,8 @@ def _fleet(scenario: Scenario, allow_code: bool, noise: str, people: Population 
             'training.trainer = "opacus": torch draws its noise, from 64 bits alone, and not the operating '
             'system. Set trainer = "fedprivacy".'
         )
+    if scenario.training.personal is not None:
+        raise InputError(f"training.personal: {NO_PERSONAL_MODELS}")
     # Rates and denominators use the agreed record counts, never those of the node's file.
     agreed = isinstance(scenario.data, OnNodes) and scenario.privacy.unit == "example"
     sizes = agreed_sizes(scenario.data) if agreed and isinstance(scenario.data, OnNodes) else None

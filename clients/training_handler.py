@@ -17,6 +17,7 @@ from clients.chunk_training import ChunkTrainer, client_chunks
 from clients.fleet import Budgets, Fleet
 from clients.joint_training import JointTraining
 from clients.personal_state import PersonalStates
+from clients.personal_training import copies_of
 from clients.privacy import sum_noise, sum_share
 from clients.worker_pool import WorkerPool
 from fedprivacy.errors import InputError, Refusal
@@ -24,6 +25,7 @@ from fedprivacy.mechanisms.modular import ModularSum
 from fedprivacy.mechanisms.summation import RunningSum
 from fedprivacy.messages.faults import Faults
 from fedprivacy.messages.protocol import TrainReply, TrainRequest, check_clients
+from fedprivacy.training.personalisation import Ditto
 
 Ids = NDArray[np.int64]
 
@@ -79,6 +81,7 @@ def answer(
         total = ModularSum(parameters, shares.bits)
     answered: list[Ids] = []
     personal: list[PersonalStates] = []
+    failed: set[int] = set()
     dropped = Faults({"dropped": len(clients) - len(present)})
     faults, cut = dropped, client_chunks(fleet, willing, request.observe)
     here = map(ChunkTrainer(fleet, request, states=states).train, cut)
@@ -92,6 +95,13 @@ def answer(
         if part.personal is not None:
             personal.append(part.personal)
         faults += part.faults
+        failed |= part.failures.keys()
+    if states is not None and isinstance(fleet.personal, Ditto):
+        # After all updates are formed, so that no copy that fails or is slow takes an update along.
+        trained = np.setdiff1d(willing, list(failed))
+        pieces = client_chunks(fleet, trained, request.observe, beside=True)
+        copies = copies_of(fleet, request, pieces, pool, states)
+        personal = [part.personal for part in copies if part.personal is not None]
     if states is not None and personal:
         clients_of_parts = np.concatenate([part.clients for part in personal])
         states.update(clients_of_parts, np.concatenate([part.rows for part in personal]))

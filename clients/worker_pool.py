@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import mmap
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait
 from types import TracebackType
@@ -31,6 +31,7 @@ from fedprivacy.messages.faults import Failure
 from fedprivacy.messages.protocol import TrainRequest
 
 Ids = NDArray[np.int64]
+MakeTrainer = Callable[..., ChunkTrainer]  # of the fleet, the request, the threads and the states
 
 _LOOK = 3600.0  # seconds between checks of the clock while no worker answers
 _AHEAD = 2  # pieces for each worker that are begun before the first of them is taken
@@ -70,6 +71,7 @@ class WorkerPool:
         request: TrainRequest,
         pieces: Sequence[Ids],
         states: PersonalStates | None = None,
+        trainer: MakeTrainer = ChunkTrainer,
     ) -> Iterator[Part]:
         """The results of the pieces, in order; use each one before taking the next.
 
@@ -78,18 +80,19 @@ class WorkerPool:
             request: The server's request.
             pieces: The clients that answer, cut into pieces.
             states: What clients keep for their personal models.
+            trainer: Makes what does the work of a piece; sent to the workers with each.
         """
         alone = self.workers == 1 and fleet.client_timeout is None
         if alone or not CAN_FORK or fleet.device != "cpu" or not pieces:
             # Beside a GPU no worker process divides the noise among the cores.
             threads = self.workers if fleet.device == "cuda" else 1
             for piece in pieces:
-                yield ChunkTrainer(fleet, request, threads, states).train(piece)
+                yield trainer(fleet, request, threads, states).train(piece)
             return
         rows = max(map(len, pieces)) if request.observe == "each" else 1
         shared = self._share(fleet, len(request.weights), rows)
         shared.weights[:] = request.weights
-        turns = _Turns(self, fleet, shared, request, pieces, states)
+        turns = _Turns(self, fleet, shared, request, pieces, states, trainer)
         try:
             yield from turns.parts()
         finally:  # no other process may write to the slots of the next message
@@ -153,10 +156,11 @@ class _Turns:
         shared: _Shared,
         request: TrainRequest,
         pieces: Sequence[Ids],
-        states: PersonalStates | None = None,
+        states: PersonalStates | None,
+        trainer: MakeTrainer,
     ) -> None:
         self._pool, self._shared, self._request, self._states = pool, shared, request, states
-        self._trainer = ChunkTrainer(fleet, request)
+        self._make, self._trainer = trainer, trainer(fleet, request)
         self._plain = replace(request, weights=np.zeros(0, np.float32))
         self._pieces = pieces
         self._most = fleet.client_timeout or fleet.timeout  # seconds
@@ -190,7 +194,7 @@ class _Turns:
             self.busy[worker] = number, job
             try:
                 states = None if self._states is None else self._states.only(job.now)
-                worker.start(self._plain, job.now, job.slot, job.failure, states)
+                worker.start(self._plain, job.now, job.slot, job.failure, states, self._make)
             except Died:
                 self._lost(worker, "worker_died")
 
@@ -291,11 +295,16 @@ def _join(fleet: Fleet, shared: _Shared) -> None:
 
 
 def _work(
-    request: TrainRequest, piece: Ids, slot: int, failure: Failure | None, states: PersonalStates | None
+    request: TrainRequest,
+    piece: Ids,
+    slot: int,
+    failure: Failure | None,
+    states: PersonalStates | None,
+    make: MakeTrainer,
 ) -> Part:
     assert _here is not None
     fleet, shared = _here
-    trainer = ChunkTrainer(fleet, replace(request, weights=shared.weights), states=states)
+    trainer = make(fleet, replace(request, weights=shared.weights), states=states)
     if failure is not None:
         return shared.put(trainer.without_data(int(piece[0]), failure), slot)
     return shared.put(trainer.train(piece), slot)

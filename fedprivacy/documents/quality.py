@@ -84,6 +84,7 @@ class PersonalAccuracies(Part):
     Args:
         mode: How clients get them (`training.personal`).
         clients: The number of clients that have held-out records.
+        failed: How many of them count with the shared model, because their own fails.
         records: The number of these records.
         mean: The mean accuracy of the clients, each counted once.
         worst: The mean accuracy of the worst tenth of them.
@@ -94,6 +95,7 @@ class PersonalAccuracies(Part):
 
     mode: str
     clients: Records
+    failed: Records
     records: Records
     mean: Share
     worst: Share

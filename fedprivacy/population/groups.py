@@ -70,18 +70,31 @@ def held_out_budget_groups(
     present = renumbered(data, budgets) or {}
     groups = Groups(tuple(Group(name, each.share, each.clients) for name, each in present.items()))
     places = members(groups, people.partition.clients)
-    if getattr(data, "partition", None) == "by-user":
-        codes = _by_user(data, people.partition, places)
-    elif hasattr(data, "partition"):
-        codes = _dealt(people, places, by_label=data.partition in DEALT_BY_LABEL)
-    else:  # nobody knows here whose records are on nodes
-        return None
+    codes = dealt_test_records(data, people, places)
     known = codes is not None and (codes >= 0).any()
     return Grouping(COLUMN, groups.names, codes) if codes is not None and known else None
 
 
+def dealt_test_records(data: Data, people: Population, places: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Deals test records to places as the clients' records are dealt; None where that is not known.
+
+    Args:
+        data: The data.
+        people: Their clients.
+        places: The place of each client, shape (clients,).
+
+    Returns:
+        The place of each test record, shape (test records,), -1 for a record of nobody.
+    """
+    if getattr(data, "partition", None) == "by-user":
+        return _by_user(data, people.partition, places)
+    if hasattr(data, "partition"):
+        return _dealt(people, places, by_label=data.partition in DEALT_BY_LABEL)
+    return None  # nobody knows here whose records are on nodes
+
+
 def _by_user(data: Data, partition: Partition, places: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """The group of the user of each test record, by the group of each client; None without names of users."""
+    """The place of the user of each test record; None without names of users."""
     users = held_out_users(data)
     if users is None or not isinstance(data, FileData):
         return None
@@ -93,7 +106,7 @@ def _by_user(data: Data, partition: Partition, places: NDArray[np.int64]) -> NDA
 
 
 def _dealt(people: Population, places: NDArray[np.int64], *, by_label: bool) -> NDArray[np.int64]:
-    """Deals test records to groups, in the shares of their clients' records, without a secret draw."""
+    """Deals test records to places, in the shares of their clients' records, without a secret draw."""
     data, partition = people.dataset, people.partition
     owners = np.repeat(places, partition.sizes)
     owned, tested = (

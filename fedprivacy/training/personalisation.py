@@ -87,20 +87,6 @@ class Personalisation(ABC):
         return sent
 
     @abstractmethod
-    def train(self, task: Task, states: Rows, call: Call, beside: Call) -> tuple[Updates, Index, Rows]:
-        """Trains the clients of a call in a round.
-
-        Args:
-            task: Their training from the model that was sent.
-            states: What each keeps, shape (clients, size).
-            call: Trains them as the plan has it.
-            beside: Trains them by plain SGD.
-
-        Returns:
-            Updates to be clipped and sent; what `call` counts; and what each client keeps now.
-        """
-
-    @abstractmethod
     def models(self, task: Task, states: Rows, beside: Call) -> Rows:
         """The personal models of some clients after the run, shape (clients, whole parameters).
 
@@ -145,8 +131,17 @@ class Partial(Personalisation):
         """As `Personalisation` has it: the shared part with the public start."""
         return self._whole(sent, self.start[None])[0]
 
-    def train(self, task: Task, states: Rows, call: Call, beside: Call) -> tuple[Updates, Index, Rows]:
-        """As `Personalisation` has it: the shared part of what each client has learned is its update."""
+    def train(self, task: Task, states: Rows, call: Call) -> tuple[Updates, Index, Rows]:
+        """Trains the clients of a call in a round: the shared part of what each has learned is its update.
+
+        Args:
+            task: Their training from the model that was sent.
+            states: What each keeps, shape (clients, size).
+            call: Trains them as the plan has it.
+
+        Returns:
+            Updates to be clipped and sent; what `call` counts; and what each client keeps now.
+        """
         starts = self._whole(task.weights, states)
         updates, counts = call(replace(task, weights=starts[0], starts=starts))
         changes = updates.stack()
@@ -184,11 +179,6 @@ class FineTuning(Personalisation):
         """As `Personalisation` has it: nothing."""
         return sent[:0]
 
-    def train(self, task: Task, states: Rows, call: Call, beside: Call) -> tuple[Updates, Index, Rows]:
-        """As `Personalisation` has it: nothing personal happens in a round."""
-        updates, counts = call(task)
-        return updates, counts, states
-
     def models(self, task: Task, states: Rows, beside: Call) -> Rows:
         """As `Personalisation` has it; one that is not finite stays the final model."""
         size = getattr(task.options.batches, "batch_size", None)
@@ -222,12 +212,17 @@ class Ditto(Personalisation):
         """As `Personalisation` has it: the model that was sent."""
         return sent
 
-    def train(self, task: Task, states: Rows, call: Call, beside: Call) -> tuple[Updates, Index, Rows]:
-        """As `Personalisation` has it: no update depends on the copies."""
-        updates, counts = call(task)
+    def train(self, task: Task, states: Rows, beside: Call) -> Rows:
+        """Trains the copies of a round, shape (clients, size); updates are formed without them.
+
+        Args:
+            task: The clients' training from the model that was sent.
+            states: Their copies, shape (clients, size).
+            beside: Trains them by plain SGD.
+        """
         options = replace(task.options, proximal=self.proximal)
         changes, _ = beside(replace(task, options=options, starts=states))
-        return updates, counts, _moved(states, changes.stack())
+        return _moved(states, changes.stack())
 
     def models(self, task: Task, states: Rows, beside: Call) -> Rows:
         """As `Personalisation` has it."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # torch and Flower are imported when a run begins, so that he
 
     from clients.erm import Silos
     from clients.fleet import Fleet
+    from clients.worker_pool import WorkerPool
     from fedprivacy.scenario import Scenario
     from fedprivacy.scenario.erm import ErmScenario
     from scenarios.engines.simulated_grid import SimulatedGrid
@@ -185,7 +186,7 @@ def _embedded(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool
         view = NodeView(
             grid.node_states,
             lambda round: faults_of(grid.states.values(), round),
-            personal=_personal(scenario, fleet, grid),
+            personal=_personal(scenario, fleet, grid, pool),
         )
         yield Launched(grid, view, grid.restore_node_states, pool.workers)
 
@@ -194,6 +195,7 @@ def _embedded(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool
 def _ray(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> Iterator[Launched]:
     from clients.app import faults_of
     from clients.state_merge import changes, merged
+    from clients.worker_pool import WorkerPool
     from scenarios.engines.fleet_app import fleet_app, stops_clients
     from scenarios.engines.ray_cluster import OPEN_PORTS, cluster
     from server.app import NodeView
@@ -218,23 +220,27 @@ def _ray(engine: Engine, scenario: Scenario, fleet: Fleet, allow_code: bool) -> 
                 grid.node_states,
                 lambda round: faults_of(grid.states.values(), round),
                 lambda: grid.retried,
-                _personal(scenario, fleet, grid),
+                _personal(scenario, fleet, grid, WorkerPool()),
             )
             yield Launched(grid, view, grid.restore_node_states, workers.count)
 
 
 def _personal(
-    scenario: Scenario, fleet: Fleet, grid: SimulatedGrid
+    scenario: Scenario, fleet: Fleet, grid: SimulatedGrid, pool: WorkerPool
 ) -> Callable[[NDArray[Any]], dict[str, Any] | None] | None:
-    """Measures the personal models of a simulation's clients; None where they have none."""
+    """Measures personal models of a simulation; None without any, or where test records are not read."""
     from clients.app import personal_states
     from clients.personal_evaluation import evaluate_personal
 
-    if fleet.personal is None:
+    if fleet.personal is None or scenario.evaluation.on != "test":
         return None
-    return lambda model: evaluate_personal(
-        fleet, personal_states(grid.states.values(), fleet), model, scenario.data
-    )
+
+    def evaluated(model: NDArray[Any]) -> dict[str, Any] | None:
+        states = personal_states(grid.states.values(), fleet)
+        with pool:
+            return evaluate_personal(fleet, states, model, scenario.data, pool)
+
+    return evaluated
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from fedprivacy.records.run_record import broken_off, heard_of
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import OnNodes, Scenario
 from fedprivacy.scenario.loading import AnyScenario
+from fedprivacy.scenario.rules.personal import NO_PERSONAL_MODELS
 from fedprivacy.secure_sum.roster import text_of
 from fedprivacy.verification.verify import checked_document
 from scenarios.budgets.planned_work import planned
@@ -69,6 +70,7 @@ def run(
         KeyboardInterrupt: if the user interrupts it; the run is stopped there as well.
     """
     check_masks(scenario, target)
+    check_personal(scenario)
     if target.on_this_machine:
         scenario = with_absolute_paths(scenario)
     if target.noise == "seeded":
@@ -146,6 +148,16 @@ def check_masks(scenario: AnyScenario, target: Target) -> None:
         'privacy.trust = "distributed": nodes that hold their own plan or records sum under masks, for which '
         f"they pin this plan, and the server needs their public keys. {remedy}"
     )
+
+
+def check_personal(scenario: AnyScenario) -> None:
+    """Refuses personal models: no client of a federation would get its model.
+
+    Raises:
+        InputError: the scenario has some.
+    """
+    if isinstance(scenario, Scenario) and scenario.training.personal is not None:
+        raise InputError(f"training.personal: {NO_PERSONAL_MODELS}")
 
 
 class _RecordWriter:

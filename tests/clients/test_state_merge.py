@@ -9,7 +9,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from clients.fleet import Budgets
 from clients.personal_state import PersonalStates
 from clients.state_merge import changes, merged
-from fedprivacy.errors import Refusal
+from fedprivacy.errors import InputError, Refusal
 from fedprivacy.messages.faults import Faults
 
 
@@ -114,3 +114,29 @@ def test_personal_models_begin_where_nobody_has_one() -> None:
     initial = np.array([1, 2], np.float32)
     assert there.of(np.array([0, 3, 5]), initial).tolist() == [[1, 2], [7, 8], [1, 2]]
     assert there.only(np.array([0, 3])).clients.tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("clients", "rows"),
+    [
+        ([3, 1], np.zeros((2, 2), np.float32)),
+        ([1, 1], np.zeros((2, 2), np.float32)),
+        ([-1, 1], np.zeros((2, 2), np.float32)),
+        ([1, 3], np.zeros((2, 2))),
+        ([1, 3], np.zeros((2, 3), np.float32)),
+        ([1, 3], None),
+    ],
+)
+def test_rows_that_are_not_of_one_client_each_are_refused(clients: list[int], rows) -> None:
+    """A search by ids that do not rise would hand one client the row of another."""
+    arrays = {"clients": Array(np.array(clients))} | ({} if rows is None else {"rows": Array(rows)})
+    with pytest.raises(InputError, match="another run"):
+        PersonalStates.load(RecordDict({"personal": ArrayRecord(arrays)}), 2)
+
+
+def test_the_rows_of_known_clients_are_replaced_without_a_copy_of_all() -> None:
+    states = personal([1, 4, 6], 0.5)
+    before = states.rows
+    states.update(np.array([6, 1]), np.array([[1, 2], [3, 4]], np.float32))
+    assert states.rows is before
+    assert before.tolist() == [[3, 4], [0.5, 0.5], [1, 2]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,27 @@ import pytest
 from safetensors.numpy import load_file
 
 import fedprivacy as fp
+from benchmarks.faulty import TRIGGER
 from clients.app import personal_states
 from clients.fleet import Fleet
+from clients.node import CLIENTS
 from clients.personal_evaluation import evaluate_personal
+from clients.personal_state import PersonalStates
+from clients.training_handler import answer
+from clients.worker_pool import WorkerPool
 from fedprivacy.documents.redaction import public
 from fedprivacy.errors import InputError, ScenarioError
 from fedprivacy.guarantees.assumptions import TrainingAssumption
+from fedprivacy.messages.protocol import TrainRequest
+from fedprivacy.models.by_name import flat_weights
 from fedprivacy.records.run_directory import RunDirectory
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.attack import AttackScenario
 from fedprivacy.scenario.loading import load
+from fedprivacy.training.personalisation import Ditto
 from fedprivacy.verification.verify import checked_document
 from scenarios.engines.launch import Engine
+from scenarios.engines.superlink import check_personal
 from scenarios.runner import resume, run
 
 MODEL = "model={name='mlp', hidden=[6]}"
@@ -193,7 +203,8 @@ def test_a_client_that_never_took_part_has_the_shared_model(trial, make_scenario
     here = trial(make_scenario(*PARTIAL))
     nobody = personal_states(here.grid.states.values(), here.fleet)
     assert not len(nobody.clients)
-    figures = evaluate_personal(here.fleet, nobody, here.federation.model, make_scenario(*PARTIAL).data)
+    data = make_scenario(*PARTIAL).data
+    figures = evaluate_personal(here.fleet, nobody, here.federation.model, data, WorkerPool())
     assert (figures["mean"], figures["worst"]) == (figures["shared_mean"], figures["shared_worst"])
 
 
@@ -205,6 +216,49 @@ def test_each_guarantee_states_what_it_covers(trust: str, make_scenario, tmp_pat
     assert stated
     assert all(TrainingAssumption.PERSONAL.among(g["assumptions"]) for g in stated)
     assert "14 parameters are personal" in (Path(document["path"]) / "report.html").read_text()
+
+
+FAULTY = """name = "faulty"
+[data]
+name = "npz"
+path = "{path}"
+partition = "iid"
+clients = 12
+[model]
+name = "code"
+factory = "benchmarks.faulty:make"
+options = {{harm = "{harm}"}}
+[server]
+rounds = 2
+[sampling]
+name = "all"
+[privacy]
+trust = "local"
+clipping_norm = 1.0
+epsilon = 4.0
+delta = 1e-3
+adjacency = "replace-one"
+[federation]
+client_timeout = {limit}
+"""
+
+
+@pytest.mark.parametrize("harm", ["raise", "hang", "kill"])
+def test_a_record_that_breaks_training_breaks_no_finished_run(harm: str, tmp_path: Path) -> None:
+    """The public status and the guarantees are those of a run whose data have no such record."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((60, 4)).astype(np.float32), rng.integers(0, 2, 60)
+    documents = []
+    for case, first in (("healthy", x[7, 0]), ("broken", TRIGGER)):
+        x[7, 0], path = first, tmp_path / "people.npz"
+        np.savez(path, x_train=x, y_train=y, x_test=np.ones((60, 4), np.float32), y_test=y)
+        text = FAULTY.format(path=path, harm=harm, limit=1.0 if harm == "hang" else 30.0)
+        asked = Scenario.from_text(text, overrides=["training.personal='fine-tune'"])
+        documents.append(run(asked, tmp_path / case, report=False, allow_code=True))
+    healthy, broken = documents
+    assert broken["status"] == healthy["status"] == "finished"
+    assert broken["privacy"]["guarantees"] == healthy["privacy"]["guarantees"]
+    assert (healthy["final"]["personal"]["failed"], broken["final"]["personal"]["failed"]) == (0, 1)
 
 
 UNIT = ("privacy.unit='example'", "training.batch_size='all'")
@@ -293,3 +347,61 @@ def test_another_kind_takes_along_the_keys_of_the_old_one(mode: str) -> None:
     assert (training.personal, training.shared) == (mode, None)
     assert (training.personal_epochs is None) == (mode == "ditto")
     assert load(find("personal-models"), ["seed=1"]).training.personal == "partial"
+
+
+@pytest.mark.parametrize("mode", ["fine-tune", "ditto"])
+def test_models_beside_change_no_bit_of_the_shared_model(mode: str, make_scenario) -> None:
+    """Calls of a large model have few places: those of updates are as without personal models."""
+    wide = ("model={name='mlp', hidden=[20000]}", "federation.chunk_size=1")
+    asked = [make_scenario(*wide), make_scenario(*wide, f"training.personal='{mode}'")]
+    plain, personal = map(Fleet.of, asked)
+    assert plain.alone
+    assert personal.alone
+    for formed in (False, True):
+        plain, personal = (replace(fleet, alone=False) for fleet in (plain, personal))
+        assert plain.shape(5, formed=formed) == personal.shape(5, formed=formed)
+    assert personal.shape(5, beside=True) == replace(personal, alone=True).shape(5, beside=True)
+    fleet = Fleet.of(make_scenario("model={name='mlp', hidden=[20000]}", f"training.personal='{mode}'"))
+    weights = flat_weights(fleet.module)
+    asked = TrainRequest(0, 0, 0, np.arange(12), weights, fleet.plan, "sum")
+    plain, _ = answer(replace(fleet, personal=None), None, asked)
+    reply, _ = answer(fleet, None, asked, states=PersonalStates.empty(fleet.personal.size))
+    assert np.array_equal(plain.updates, reply.updates)
+
+
+def test_a_copy_that_fails_takes_no_update_along(make_scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = Fleet.of(make_scenario(*MODES["ditto"]))
+    asked = TrainRequest(0, 0, 0, np.arange(12), np.zeros(fleet.parameters, np.float32), fleet.plan, "each")
+    train = Ditto.train
+
+    def broken(self, task, states, beside):
+        if 3 in task.clients:
+            raise RuntimeError
+        return train(self, task, states, beside)
+
+    replies, kept = [], [PersonalStates.empty(fleet.personal.size) for _ in range(2)]
+    for states, way in zip(kept, (train, broken), strict=True):
+        monkeypatch.setattr(Ditto, "train", way)
+        replies.append(answer(fleet, None, asked, states=states)[0])
+    whole, others = kept
+    assert replies[0].faults == replies[1].faults
+    assert np.array_equal(replies[0].updates, replies[1].updates)
+    assert (whole.clients.tolist(), others.clients.tolist()) == (
+        list(range(12)),
+        np.delete(range(12), 3).tolist(),
+    )
+    assert np.array_equal(np.delete(whole.rows, 3, axis=0), others.rows)
+
+
+def test_test_records_stay_unread_where_public_ones_measure(make_scenario, tmp_path: Path) -> None:
+    public = ("data.public_fraction=0.2", "evaluation.on='public'")
+    document = run(make_scenario(*MODES["fine-tune"], *public), tmp_path, report=False)
+    assert "personal" not in document["final"]
+
+
+def test_federations_refuse_personal_models(make_scenario) -> None:
+    asked = make_scenario(*MODES["ditto"])
+    with pytest.raises(InputError, match="in simulations alone"):
+        check_personal(asked)
+    with pytest.raises(InputError, match="in simulations alone"):
+        CLIENTS["run"](asked, False, "seeded", None)

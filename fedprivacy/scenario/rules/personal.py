@@ -15,6 +15,11 @@ from fedprivacy.scenario.derived_values import Values
 from fedprivacy.scenario.rules.plan import of_plan
 from fedprivacy.scenario.training import MODE_OF
 
+NO_PERSONAL_MODELS = (
+    "clients have personal models in simulations alone: a node hands none to its clients, and loses what "
+    "they keep with its SuperNode. Remove training.personal (or training.shared), or run on another engine."
+)
+
 
 def _has_no_effect(key: str, mode: str) -> Rule[Values]:
     return Rule(

@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from fedprivacy.population.clients import population
 from fedprivacy.population.held_out import owners_of_test
 from fedprivacy.scenario.data import Digits, Npz
 
 
-def test_label_skew_deals_labels_that_a_client_has() -> None:
-    data = Digits(name="digits", partition="dirichlet", clients=40, alpha=0.1)
+@pytest.mark.parametrize("skew", [{"partition": "dirichlet", "alpha": 0.1}, {"partition": "by-label"}])
+def test_label_skew_deals_labels_that_a_client_has(skew: dict) -> None:
+    data = Digits(name="digits", clients=40, **skew)
     people = population(data)
     owners = owners_of_test(data, people)
     assert owners is not None
@@ -31,7 +33,7 @@ def test_other_records_are_dealt_by_size() -> None:
     assert owners is not None
     counts = np.bincount(owners, minlength=36)
     assert counts.sum() == 360
-    assert 3 <= counts.min() <= counts.max() <= 20
+    assert 9 <= counts.min() <= counts.max() <= 11
 
 
 def test_users_have_their_own_test_records_alone(tmp_path: Path) -> None:
