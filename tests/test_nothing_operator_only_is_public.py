@@ -425,7 +425,9 @@ def test_only_made_up_data_have_no_path() -> None:
     without_path = {
         get_args(cls.model_fields["name"].annotation)[0]: "path" not in cls.model_fields for cls in classes
     }
-    assert {name for name, simulated in without_path.items() if simulated} == set(SIMULATED) - set(PUBLIC_DATA)
+    assert {name for name, simulated in without_path.items() if simulated} == set(SIMULATED) - set(
+        PUBLIC_DATA
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

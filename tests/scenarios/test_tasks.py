@@ -240,8 +240,8 @@ REFUSED = {
     ),
     "targets of classes": (("data.targets=2",), "data.targets.*each record has one class"),
     "dealt by class": (
-        (*NUMBERS, "data.partition=dirichlet", "data.clients=5", "data.alpha=1.0"),
-        "data.partition.*deals records by their classes",
+        (*NUMBERS, "data.partition=dirichlet"),
+        "data.partition.*deal records by their classes",
     ),
     "an unknown task": (("data.task=ranking",), "data.task"),
 }
