@@ -38,13 +38,14 @@ def stated_exposure(
     """
     source = TextSource.of(dict(options))
     bits = exposures(module, weights, secrets(options.file), source.tokens, options.window)
+    bound = bound_of_ledger(ledger, CANDIDATES)
     return Exposure.new(
         copies=options.copies,
         candidates=CANDIDATES,
         bits=bits,
         mean=math.fsum(bits) / len(bits),
         chance=chance_exposure(CANDIDATES),
-        bound=bound_of_ledger(ledger, CANDIDATES),
+        bound=None if bound is None else bound.to_json(),
     ).to_json()
 
 

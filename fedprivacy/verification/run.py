@@ -75,12 +75,13 @@ def _check_exposure(
         return
     from fedprivacy.attacks.exposure_bound import bound_of_ledger, chance_exposure  # few runs have secrets
 
+    bound = bound_of_ledger(ledger, CANDIDATES)
     implied = {
         "copies": getattr(scenario.data, "copies", None),
         "candidates": CANDIDATES,
         "mean": math.fsum(exposure["bits"]) / len(exposure["bits"]),
         "chance": chance_exposure(CANDIDATES),
-        "bound": bound_of_ledger(ledger, CANDIDATES),
+        "bound": None if bound is None else bound.model_dump(mode="json"),
     }
     for key, value in implied.items():
         what = f"final.exposure.{key}"

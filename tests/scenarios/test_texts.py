@@ -279,14 +279,22 @@ def test_secrets_in_texts_are_ranked_beside_the_bound_of_the_clients_epsilon(
     if trust != "central":  # a secret is in several records
         assert exposure["bound"] is None
         return
-    assert 1.44 < exposure["bound"] < np.log2(10**4)
+    bound = exposure["bound"]
+    assert 1.44 < bound["bits"] < np.log2(10**4)
+    assert (bound["observer"], bound["adjacency"], bound["steps"]) == ("outsider", "replace-one", 1)
+    claims = document["ledger"]["claims"]
+    [claim] = [each for each in claims if each["observer"] == "outsider"]
+    assert bound["assumptions"] == claim["assumptions"]
     page = (folder / "report.html").read_text()
     assert "What the model remembers" in page
     assert "allows a mean of at most" in page
-    document["final"]["exposure"]["bound"] = 1.0
-    (folder / "run.json").write_text(json.dumps(document))
-    with pytest.raises(InputError, match=r"final\.exposure\.bound"):
-        checked_document(folder)
+    assert "provided that" in page
+    for key, value in (("bits", 1.0), ("assumptions", ["nothing"]), ("observer", "server")):
+        changed = json.loads(json.dumps(document))
+        changed["final"]["exposure"]["bound"][key] = value
+        (folder / "run.json").write_text(json.dumps(changed))
+        with pytest.raises(InputError, match=rf"final\.exposure\.bound\.{key}"):
+            checked_document(folder)
 
 
 def test_secrets_change_no_record_of_another_author() -> None:

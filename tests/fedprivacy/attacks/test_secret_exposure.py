@@ -87,11 +87,30 @@ def test_the_bound_of_a_ledger_is_of_clients_alone_and_of_two_steps_where_one_is
     assert once is not None
     assert twice is not None
     # Of the same noise: replace-one doubles the sensitivity itself.
-    assert once == pytest.approx(mean_exposure_bound(GaussianCurve(1.0), 100))
-    assert twice == pytest.approx(mean_exposure_bound(GaussianCurve(1.0), 100))
+    assert once.bits == pytest.approx(mean_exposure_bound(GaussianCurve(1.0), 100))
+    assert twice.bits == pytest.approx(mean_exposure_bound(GaussianCurve(1.0), 100))
+    assert (once.steps, once.adjacency, once.observer) == (1, "replace-one", "outsider")
+    assert (twice.steps, twice.adjacency) == (2, "add-remove")
+    assert "mu = 1" in once.basis
     silent = ledger()
     silent["claims"][0]["event"] = None
     assert bound_of_ledger(silent, 100) is None
+
+
+def test_the_bound_has_the_assumptions_of_the_claim_that_implies_it() -> None:
+    from dp_accounting import GaussianDpEvent
+
+    from fedprivacy.accounting.events import to_json
+
+    several = ledger()
+    several["claims"][0]["assumptions"] = ["each client is honest"]
+    summed = {"observer": "outsider", "event": to_json(GaussianDpEvent(4.0)), "assumptions": ["others too"]}
+    server = {"observer": "server", "event": to_json(GaussianDpEvent(9.0)), "assumptions": ["nobody"]}
+    several["claims"] += [summed, server]  # that of another observer is none of the final model's
+    bound = bound_of_ledger(several, 100)
+    assert bound is not None
+    assert bound.assumptions == ("others too",)
+    assert bound.bits == pytest.approx(mean_exposure_bound(GaussianCurve(0.5), 100))
 
 
 @pytest.mark.parametrize(
