@@ -22,7 +22,7 @@ from fedprivacy.randomness.streams import Streams
 
 VERSION = 1  # of how files are made
 MAX_BYTES = 2**28  # of a text
-ROLES, SPEECHES = 100, 20  # of a simulated play
+ROLES, SPEECHES = 100, 4  # of a simulated play
 SECRETS = "secrets"  # the array of authors, openings and digits
 
 

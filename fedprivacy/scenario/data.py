@@ -501,8 +501,8 @@ class TextFile(FileData):
         None,
         ge=1,
         le=10_000,
-        description="The speeches of each speaker of a simulated play; without it 20.",
-        examples=[20],
+        description="The speeches of each speaker of a simulated play; without it 4.",
+        examples=[4],
     )
     secrets: int = Field(
         0,
