@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.data import npz, storage
-from fedprivacy.data.secrets import Secret, drawn_secrets, with_secrets
+from fedprivacy.data.secrets import Secret, drawn_secrets, room, with_secrets
 from fedprivacy.data.source import SourceError
 from fedprivacy.data.texts import AUTHORS, VOCABULARY, arrays_of, divided, simulated_text
 from fedprivacy.errors import Finding
 from fedprivacy.io.regular_file import read_regular
 from fedprivacy.randomness.streams import Streams
 
-VERSION = 1  # of how files are made
+VERSION = 2  # of how files are made
 MAX_BYTES = 2**28  # of a text
 ROLES, SPEECHES = 100, 4  # of a simulated play
 SECRETS = "secrets"  # the array of authors, openings and digits
@@ -99,8 +99,15 @@ def _arrays(source: TextSource) -> dict[str, NDArray[Any]]:
             ]
         )
     secrets = drawn_secrets(list(train), source.secrets, source.seed)
+    for secret in secrets:
+        if (most := room(len(train[secret.author]), source.copies, source.window)) < source.copies:
+            what = (
+                f"in one author's text {most} copies are whole within a window of {source.window} characters"
+            )
+            remedy = "Take fewer copies, a longer text, or a window with more room."
+            raise SourceError([Finding(("data", "copies"), what, remedy, str(source.copies))])
     lines = Streams(source.seed).stream("text/lines of secrets")
-    train = with_secrets(train, secrets, source.copies, lines)
+    train = with_secrets(train, secrets, source.copies, source.window, lines)
     arrays = arrays_of(train, test, source.tokens, source.window)
     rows = [(secret.author, secret.opening, secret.digits) for secret in secrets]
     arrays[SECRETS] = np.array(rows, dtype=str).reshape(-1, 3)

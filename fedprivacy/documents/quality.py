@@ -149,7 +149,7 @@ class Exposure(Part):
     It depends on the final model and on the secrets alone, so that whoever sees the model may see it too.
 
     Args:
-        copies: How often each secret is in the text of its client.
+        copies: How often each secret is in the text of its client, each time whole in a record.
         candidates: The number of candidates that it is ranked among.
         bits: The exposure of each secret.
         mean: Of these.

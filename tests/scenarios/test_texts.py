@@ -8,11 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedprivacy.data.npz import array
+from fedprivacy.data.text_file import secrets
+from fedprivacy.data.texts import VOCABULARY
 from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.errors import InputError
 from fedprivacy.models.by_name import build, flat_weights
 from fedprivacy.population.clients import population
 from fedprivacy.scenario import Gru, Scenario, Transformer
+from fedprivacy.scenario.data import TextFile
 from fedprivacy.scenario.model import gru_parameters, transformer_parameters
 from fedprivacy.verification.verify import checked_document
 from scenarios.engines.launch import Engine
@@ -314,7 +318,19 @@ def test_secrets_change_no_record_of_another_author() -> None:
     ("keys", "message"),
     [
         (("data.partition=iid", "data.clients=3"), "all copies of a secret must be one client's"),
-        (("data.window=20",), "a secret with its opening has 22 characters"),
+        (("data.window=20",), "a line with a secret has 24 characters with its ends"),
+        (
+            ("data.window=47", "data.copies=50"),
+            r"copies=50: in one author's text \d+ copies are whole within",
+        ),
+def test_records_have_every_copy_whole() -> None:
+    data = scenario(*SECRETS, "data.copies=9", "data.window=64", "data.speeches=8").data
+    assert isinstance(data, TextFile)
+    records = ["".join(VOCABULARY[token] for token in row) for row in array(data.file, "x_train")]
+    for secret in secrets(data.file):
+        assert sum(record.count(secret.line) for record in records) == 9
+
+
         (("data.vocabulary='abc'",), "secrets are written in small letters"),
         (("data.secrets=9",), "more than the 6 authors"),
     ],

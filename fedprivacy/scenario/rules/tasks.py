@@ -109,7 +109,7 @@ TOKEN_RULES: tuple[Entry[Values], ...] = (
     Rule(
         "data.window",
         lambda v: bool(v["data.secrets"] and v["data.window"]) and v["data.window"] < LONGEST,
-        lambda v: f"a secret with its opening has {LONGEST} characters",
+        lambda v: f"a line with a secret has {LONGEST} characters with its ends",
         f"At least {LONGEST}, or no secrets.",
     ),
     Rule(

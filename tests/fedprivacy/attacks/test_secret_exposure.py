@@ -18,7 +18,7 @@ from fedprivacy.attacks.exposure_bound import (
 )
 from fedprivacy.attacks.secret_exposure import exposures
 from fedprivacy.attacks.tradeoff import GaussianCurve, from_pairs
-from fedprivacy.data.secrets import CANDIDATES, Secret, drawn_secrets, with_secrets
+from fedprivacy.data.secrets import CANDIDATES, LONGEST, Secret, drawn_secrets, room, with_secrets
 from fedprivacy.data.texts import VOCABULARY, tokens_of
 from fedprivacy.models.by_name import build, flat_weights
 from fedprivacy.scenario import Gru, Transformer
@@ -145,11 +145,26 @@ def test_secrets_are_each_in_the_text_of_one_author() -> None:
     assert len({secret.opening for secret in secrets}) == 2
     assert all(len(secret.digits) == 4 for secret in secrets)
     assert CANDIDATES == 10**4
-    planted = with_secrets(parts, secrets, 3, np.random.default_rng(0))
+    planted = with_secrets(parts, secrets, 3, LONGEST, np.random.default_rng(0))
     for secret in secrets:
         assert planted[secret.author].count(secret.line) == 3
-        assert planted[secret.author].replace(secret.line, "") == "one\ntwo\n"
+        assert planted[secret.author].replace(f"\n{secret.line}", "") == "one\ntwo\n"
     others = set(parts) - {secret.author for secret in secrets}
     assert all(planted[name] == parts[name] for name in others)
     assert drawn_secrets(list(parts), 2, seed=1) == secrets
     assert drawn_secrets(list(parts), 2, seed=2) != secrets
+
+
+@pytest.mark.parametrize("window", [24, 25, 40, 47, 48, 64, 100])
+@pytest.mark.parametrize("copies", [1, 7])
+def test_each_copy_is_whole_in_a_window_at_places_that_no_digit_moves(window: int, copies: int) -> None:
+    text = "".join(chr(97 + place % 26) for place in range(12 * window + 1))
+    one, other = (Secret("A", "the code abcde is ", digits) for digits in ("1234", "9870"))
+    assert room(len(text), copies, window) >= copies
+    for seed in range(20):
+        planted = with_secrets({"A": text}, [one], copies, window, np.random.default_rng(seed))["A"]
+        cut = [planted[start : start + window] for start in range(0, len(planted) - window, window)]
+        assert sum(each.count(f"\n{one.line}") for each in cut) == copies
+        assert planted.replace(f"\n{one.line}", "") == text
+        again = with_secrets({"A": text}, [other], copies, window, np.random.default_rng(seed))["A"]
+        assert again == planted.replace("1234", "9870")
