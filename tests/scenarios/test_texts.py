@@ -216,10 +216,28 @@ def test_tokens_of_ones_own_in_an_npz_file(tmp_path: Path) -> None:
     assert document["metric"] == "token_accuracy"
     with pytest.raises(InputError, match=r"y_train has shape \(30,\)"):
         scenario(tokens(y_train=np.zeros(30, np.int64)))
-    with pytest.raises(InputError, match="y_test has the label 9"):
+    with pytest.raises(InputError, match="y_test has the token 9, but the 5 tokens given"):
         scenario(tokens(y_test=np.full((10, 6), 9)))
-    with pytest.raises(InputError, match="y_train has the label -1"):
+    with pytest.raises(InputError, match="y_train has the token -1"):
         scenario(tokens(y_train=np.full((30, 6), -1)))
+    for value, message in (
+        (0.37, "x_train has the token 0.37"),
+        (77, "x_train has the token 77, but the 5 tokens given are 0 to 4"),
+        (-3, "x_train has the token -3"),
+        (np.nan, "x_train has the token nan"),
+    ):
+        with pytest.raises(InputError, match=message):
+            scenario(tokens(x_train=np.full((30, 6), value)))
+    with pytest.raises(InputError, match="x_test has the token 8, but"):
+        scenario(tokens(x_test=np.full((10, 6), 8)))
+    with pytest.raises(InputError, match="0 is a token, and no place for a missing one"):
+        scenario(tokens().replace("}", ", missing='zero'}"))
+
+
+def test_the_number_of_tokens_is_public() -> None:
+    with pytest.raises(InputError, match=r"data\.classes: is missing: the number of tokens must be public"):
+        scenario(tokens().replace(", classes=5", ""))
+    scenario(tokens(classes=np.array(list("abcde"))).replace(", classes=5", ""))
 
 
 OWN = """

@@ -82,6 +82,18 @@ TOKEN_RULES: tuple[Entry[Values], ...] = (
         "tokens are numbers of characters or words, and scaling would change them",
         "Remove it.",
     ),
+    _of_tokens(
+        "data.classes",
+        lambda v: v["data.classes"] is None and v.facts is not None and not v.facts.class_names,
+        "is missing: the number of tokens must be public, and is not read off clients' texts",
+        "Set the size of the tokenizer's vocabulary, or name the tokens in an array classes of the file.",
+    ),
+    _of_tokens(
+        "data.missing",
+        lambda v: v["data.missing"] == "zero",
+        "0 is a token, and no place for a missing one",
+        "Remove it.",
+    ),
     *(
         _of_tokens(
             f"data.{key}",
