@@ -319,6 +319,14 @@ def test_secrets_in_texts_are_ranked_beside_the_bound_of_the_clients_epsilon(
             checked_document(folder)
 
 
+def test_records_have_every_copy_whole() -> None:
+    data = scenario(*SECRETS, "data.copies=9", "data.window=64", "data.speeches=8").data
+    assert isinstance(data, TextFile)
+    records = ["".join(VOCABULARY[token] for token in row) for row in array(data.file, "x_train")]
+    for secret in secrets(data.file):
+        assert sum(record.count(secret.line) for record in records) == 9
+
+
 def test_secrets_change_no_record_of_another_author() -> None:
     with_some, without = (population(scenario(*SECRETS, f"data.secrets={n}").data) for n in (1, 0))
     changed = [
@@ -341,15 +349,9 @@ def test_secrets_change_no_record_of_another_author() -> None:
             ("data.window=47", "data.copies=50"),
             r"copies=50: in one author's text \d+ copies are whole within",
         ),
-def test_records_have_every_copy_whole() -> None:
-    data = scenario(*SECRETS, "data.copies=9", "data.window=64", "data.speeches=8").data
-    assert isinstance(data, TextFile)
-    records = ["".join(VOCABULARY[token] for token in row) for row in array(data.file, "x_train")]
-    for secret in secrets(data.file):
-        assert sum(record.count(secret.line) for record in records) == 9
-
-
         (("data.vocabulary='abc'",), "secrets are written in small letters"),
+        (("data.first_clients=2",), "secrets of authors who do not take part"),
+        (("data.public_fraction=0.5",), "an author with a secret may be public"),
         (("data.secrets=9",), "more than the 6 authors"),
     ],
 )

@@ -119,6 +119,18 @@ TOKEN_RULES: tuple[Entry[Values], ...] = (
         'Set partition = "by-user".',
     ),
     Rule(
+        "data.secrets",
+        lambda v: bool(v["data.secrets"]) and v["data.first_clients"] is not None,
+        "has secrets of authors who do not take part, and their exposure would be chance",
+        "Remove first_clients, or set secrets = 0.",
+    ),
+    Rule(
+        "data.secrets",
+        lambda v: bool(v["data.secrets"]) and bool(v["data.public_fraction"]),
+        "an author with a secret may be public, and no client trains on that text",
+        "Remove public_fraction, or set secrets = 0.",
+    ),
+    Rule(
         "data.window",
         lambda v: bool(v["data.secrets"] and v["data.window"]) and v["data.window"] < LONGEST,
         lambda v: f"a line with a secret has {LONGEST} characters with its ends",
