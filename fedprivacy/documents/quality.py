@@ -157,9 +157,9 @@ class Exposure(Part):
         bound: That of the mean; null where no guarantee for a client implies one.
     """
 
-    copies: Records
-    candidates: Records
-    bits: Annotated[tuple[Bits, ...], Field(min_length=1, max_length=1000)]
-    mean: Bits
-    chance: Bits
+    copies: Annotated[Records, CHECKED]
+    candidates: Annotated[Records, CHECKED]
+    bits: Annotated[tuple[Bits, ...], Field(min_length=1, max_length=1000), CHECKED]
+    mean: Annotated[Bits, CHECKED]
+    chance: Annotated[Bits, CHECKED]
     bound: Annotated[ExposureBound | None, CHECKED] = None

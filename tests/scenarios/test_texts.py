@@ -319,6 +319,28 @@ def test_secrets_in_texts_are_ranked_beside_the_bound_of_the_clients_epsilon(
             checked_document(folder)
 
 
+def test_a_stored_run_has_the_exposure_of_each_of_its_secrets(tmp_path: Path) -> None:
+    document = run(scenario(*SECRETS), tmp_path / "some", report=False)
+    exposure = document["final"]["exposure"]
+    fewer = {**exposure, "bits": exposure["bits"][:2], "mean": float(np.mean(exposure["bits"][:2]))}
+    many = {**exposure, "bits": [14.0] * 3, "mean": 14.0}
+    words = {**exposure, "bits": ["much"] * 3}
+    none = run(scenario(*SECRETS, "data.secrets=0"), tmp_path / "none", report=False)
+    for original, changed, message in (
+        (document, None, "is missing, its scenario has 3 secrets"),
+        (document, fewer, r"final\.exposure\.bits: has 2 entries, its scenario implies 3"),
+        (document, many, "10,000 candidates allow 13.29 at most"),
+        (document, words, r"final\.exposure\.bits\[0\]"),
+        (none, exposure, r"final\.exposure\.bits: has 3 entries, its scenario implies 0"),
+    ):
+        edited = json.loads(json.dumps(original))
+        edited["final"]["exposure"] = changed
+        folder = Path(original["path"])
+        (folder / "run.json").write_text(json.dumps(edited))
+        with pytest.raises(InputError, match=message):
+            checked_document(folder)
+
+
 def test_records_have_every_copy_whole() -> None:
     data = scenario(*SECRETS, "data.copies=9", "data.window=64", "data.speeches=8").data
     assert isinstance(data, TextFile)
