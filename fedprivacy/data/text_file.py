@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from fedprivacy.data import npz, storage
 from fedprivacy.data.secrets import Secret, drawn_secrets, room, with_secrets
 from fedprivacy.data.source import SourceError
-from fedprivacy.data.texts import AUTHORS, VOCABULARY, arrays_of, divided, simulated_text
+from fedprivacy.data.texts import (
+    AUTHORS,
+    LONGEST_NAME,
+    VOCABULARY,
+    arrays_of,
+    divided,
+    simulated_text,
+    unclear_speaker,
+)
 from fedprivacy.errors import Finding
 from fedprivacy.io.regular_file import read_regular
 from fedprivacy.randomness.streams import Streams
@@ -80,7 +88,15 @@ def file(source: TextSource) -> str:
 
 def _arrays(source: TextSource) -> dict[str, NDArray[Any]]:
     text = _simulated(source) if source.path is None else _read(source.path)
-    parts = AUTHORS[source.authors](text.replace("\r\n", "\n"))
+    text = text.replace("\r\n", "\n")
+    if source.authors == "speakers" and (number := unclear_speaker(text)) is not None:
+        raise _wrong(
+            f"line {number:,} may name a speaker, or spell a name in another way, and the words below it "
+            "would be trained on as another's",
+            f"Put each name, at most {LONGEST_NAME} characters and always spelled alike, and its colon on a "
+            "line of its own after an empty line; where it is no name, take the colon away.",
+        )
+    parts = AUTHORS[source.authors](text)
     if not parts:
         raise _wrong(
             'no line names a speaker, such as "ANNA:" after an empty line',

@@ -174,6 +174,7 @@ REFUSED = {
     "too short": ("ANNA:\nHello.\n", (), "no author has 17 characters or more to train on"),
     "nothing held out": ("ANNA:\n" + "a" * 17, (), "no author has 17 characters or more to test on"),
     "no UTF-8": (b"ANNA:\n\xff\xfe", (), "byte 6 is no UTF-8"),
+    "an unclear speaker": (f"{LINES}\n\nDORA: Go.", (), "line 10 may name a speaker"),
     "a directory": (None, ("data.path='.'",), "data.path"),
     "keys of a play": (LINES, ("data.roles=3",), "data.roles=3: has no effect"),
     "scaling": (LINES, ("data.scaling=per-record",), "scaling would change them"),
