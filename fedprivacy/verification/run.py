@@ -69,7 +69,7 @@ def checked(document: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]
 def _check_exposure(
     document: Mapping[str, Any], scenario: Scenario, ledger: Mapping[str, Any], where: str
 ) -> None:
-    """Refuses an exposure of more or fewer secrets than the scenario has, or another mean, chance or bound."""
+    """Refuses an exposure of other secrets than the scenario has, or another mean, chance or bound."""
     exposure = (document["final"] or {}).get("exposure")
     secrets = getattr(scenario.data, "secrets", 0)
     if exposure is None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import ndtr
+from torch import nn
 
 from fedprivacy.attacks.exposure_bound import (
     bound_of_ledger,
@@ -168,3 +169,25 @@ def test_each_copy_is_whole_in_a_window_at_places_that_no_digit_moves(window: in
         assert planted.replace(f"\n{one.line}", "") == text
         again = with_secrets({"A": text}, [other], copies, window, np.random.default_rng(seed))["A"]
         assert again == planted.replace("1234", "9870")
+
+
+class Counted(nn.Module):
+    """A model that takes no more positions at once than an evaluation does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scores, self.calls = nn.Parameter(torch.zeros(97)), 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        assert x.numel() <= 2**15
+        self.calls += 1
+        return self.scores.expand(*x.shape, 97)
+
+
+def test_texts_are_ranked_in_chunks_of_as_many_positions_as_an_evaluation_has() -> None:
+    module = Counted()
+    [bits] = exposures(
+        module, np.zeros(97, np.float32), [Secret("A", "the code is ", "42")], VOCABULARY, 5000
+    )
+    assert bits == 0.0
+    assert module.calls == 3  # 1 text and 10, of 6 at once
