@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from fedprivacy.errors import InputError
 from fedprivacy.models.by_name import build, flat_weights
 from fedprivacy.population.clients import population
 from fedprivacy.scenario import Gru, Scenario, Transformer
+from fedprivacy.scenario.attack.rules import between
+from fedprivacy.scenario.attack.sections import GameSettings
 from fedprivacy.scenario.data import TextFile
 from fedprivacy.scenario.model import gru_parameters, transformer_parameters
 from fedprivacy.verification.verify import checked_document
@@ -171,10 +174,10 @@ def test_a_file_of_ones_own_is_read_by_speaker_or_by_paragraph() -> None:
 REFUSED = {
     "no file": (None, (), "no such file"),
     "no speaker": ("Once upon a time.\n" * 9, (), "no line names a speaker"),
+    "an unclear speaker": (f"{LINES}\n\nDORA: Go.", (), "line 10 may name a speaker"),
     "too short": ("ANNA:\nHello.\n", (), "no author has 17 characters or more to train on"),
     "nothing held out": ("ANNA:\n" + "a" * 17, (), "no author has 17 characters or more to test on"),
     "no UTF-8": (b"ANNA:\n\xff\xfe", (), "byte 6 is no UTF-8"),
-    "an unclear speaker": (f"{LINES}\n\nDORA: Go.", (), "line 10 may name a speaker"),
     "a directory": (None, ("data.path='.'",), "data.path"),
     "keys of a play": (LINES, ("data.roles=3",), "data.roles=3: has no effect"),
     "scaling": (LINES, ("data.scaling=per-record",), "scaling would change them"),
@@ -381,3 +384,9 @@ def test_secrets_change_no_record_of_another_author() -> None:
 def test_secrets_that_cannot_be_planted_are_refused(keys: tuple[str, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
         scenario(*SECRETS, *keys)
+
+
+def test_attacks_on_texts_name_a_remedy_that_texts_take() -> None:
+    [finding] = between(scenario(), cast(GameSettings, None), {})
+    assert 'data.name = "digits"' in finding.remedy
+    assert "classification" not in finding.remedy
