@@ -36,6 +36,7 @@ def test_each_line_is_a_valid_scenario(line: str, tmp_path: Path, monkeypatch: p
     assert set(words[::2]) <= {"--set"}
     overrides = words[1::2]
     scenario = Scenario.from_text(FILES[0].read_text(), overrides=overrides)
-    own = any("data.path" in each for each in overrides)
-    assert scenario.data.population == (30 if own else 100)
-    assert scenario.data.secrets == (0 if own else 5)  # no made-up codes in a text of one's own
+    keys = dict(each.split("=", 1) for each in overrides)
+    assert scenario.data.population == (30 if "data.path" in keys else int(keys.get("data.roles", 100)))
+    if "data.path" in keys:
+        assert scenario.data.secrets == 0  # no made-up codes in a text of one's own
