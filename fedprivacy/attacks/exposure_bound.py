@@ -34,6 +34,9 @@ from numpy.typing import NDArray
 
 from fedprivacy.attacks.bounds import STEPS, curves_of_ledger
 from fedprivacy.attacks.tradeoff import TradeOff
+from fedprivacy.documents.quality import ExposureBound
+
+OBSERVER = "outsider"  # who sees the final model alone, as the ranking of secrets does
 
 
 def exposure(likely: NDArray[np.float64], secret: int) -> float:
@@ -66,7 +69,7 @@ def chance_exposure(candidates: int) -> float:
     return float(ranks / candidates @ np.log2((ranks + 1) / ranks))
 
 
-def bound_of_ledger(ledger: Mapping[str, Any], candidates: int) -> float | None:
+def bound_of_ledger(ledger: Mapping[str, Any], candidates: int) -> ExposureBound | None:
     """The largest mean exposure that a run's ledger allows whoever sees the final model alone.
 
     Args:
@@ -74,11 +77,23 @@ def bound_of_ledger(ledger: Mapping[str, Any], candidates: int) -> float | None:
         candidates: |R|.
 
     Returns:
-        In bits; None where the run guarantees nothing for a whole client: a secret is in several records.
+        The tightest of the ledger's claims, with its assumptions; None where the run guarantees nothing for
+        a whole client: a secret is in several records.
     """
     if ledger["unit"] != "client":
         return None
-    curves = [curve for curve, _ in curves_of_ledger(ledger, "outsider") if curve is not None]
-    if STEPS["client", ledger["adjacency"]] == 2:  # the client is taken away and put back changed
-        curves = [curve.twice() for curve in curves]
-    return min((mean_exposure_bound(curve, candidates) for curve in curves), default=None)
+    steps = STEPS["client", ledger["adjacency"]]  # two: the client is taken away and put back changed
+    bounds = []
+    for neighbours, assumptions in curves_of_ledger(ledger, OBSERVER):
+        if neighbours is not None:
+            curve = neighbours.twice() if steps == 2 else neighbours
+            bound = ExposureBound(
+                bits=mean_exposure_bound(curve, candidates),
+                observer=OBSERVER,
+                adjacency=ledger["adjacency"],
+                steps=steps,
+                basis=neighbours.basis,
+                assumptions=assumptions,
+            )
+            bounds.append(bound)
+    return min(bounds, key=lambda bound: bound.bits, default=None)

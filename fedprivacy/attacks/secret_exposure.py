@@ -16,13 +16,13 @@ from torch import Tensor, nn
 
 from fedprivacy.attacks.exposure_bound import bound_of_ledger, chance_exposure, exposure
 from fedprivacy.data.secrets import CANDIDATES, DIGITS, Secret
+from fedprivacy.data.tasks import NEXT_TOKEN
 from fedprivacy.data.text_file import TextSource, secrets
 from fedprivacy.data.texts import tokens_of
 from fedprivacy.documents.quality import Exposure
 from fedprivacy.models.by_name import unflatten
+from fedprivacy.models.prediction import chunks_of
 from fedprivacy.scenario.data import TextFile
-
-_AT_ONCE = 512  # texts
 
 
 def stated_exposure(
@@ -38,13 +38,14 @@ def stated_exposure(
     """
     source = TextSource.of(dict(options))
     bits = exposures(module, weights, secrets(options.file), source.tokens, options.window)
+    bound = bound_of_ledger(ledger, CANDIDATES)
     return Exposure.new(
         copies=options.copies,
         candidates=CANDIDATES,
         bits=bits,
         mean=math.fsum(bits) / len(bits),
         chance=chance_exposure(CANDIDATES),
-        bound=bound_of_ledger(ledger, CANDIDATES),
+        bound=None if bound is None else bound.to_json(),
     ).to_json()
 
 
@@ -70,15 +71,15 @@ def exposures(
         """The log-probabilities of the digits after each text, shape (texts, digits)."""
         places = torch.from_numpy(tokens_of(DIGITS, vocabulary))
         rows = []
-        for start in range(0, len(texts), _AT_ONCE):
-            some = texts[start : start + _AT_ONCE]
-            # Positions after the last character are read by no earlier one.
-            tokens = np.stack([tokens_of(text.ljust(window), vocabulary) for text in some])
+        # Positions after the last character are read by no earlier one.
+        tokens = np.stack([tokens_of(text.ljust(window), vocabulary) for text in texts]).astype(np.float32)
+        ends = torch.tensor([len(text) - 1 for text in texts])
+        for chunk in chunks_of(tokens, NEXT_TOKEN):
             with torch.no_grad():
                 outputs: Tensor = torch.func.functional_call(
-                    module, parameters, torch.from_numpy(tokens.astype(np.float32))
+                    module, parameters, torch.from_numpy(tokens[chunk])
                 )
-            last = outputs[torch.arange(len(some)), torch.tensor([len(text) - 1 for text in some])]
+            last = outputs[torch.arange(len(outputs)), ends[chunk]]
             rows.append(last.double().log_softmax(dim=1)[:, places].numpy())
         return np.concatenate(rows)
 

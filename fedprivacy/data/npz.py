@@ -72,6 +72,7 @@ class Facts:
         test_users: Whether the test records name their users too, as user_test.
         most_of_user: The training records of the user who has most; None where there is no user_train.
         targets: The numbers or labels of each record; None where it has a class.
+        top_tokens: The largest token in x_train and in x_test; None where records are no texts.
     """
 
     records: int
@@ -86,6 +87,7 @@ class Facts:
     test_users: bool = False
     most_of_user: int | None = None
     targets: int | None = None
+    top_tokens: tuple[int, int] | None = None
 
     def classes(self, given: int | None = None) -> int:
         """The number of classes: as given, or of the file's names, or of its training labels.
@@ -298,10 +300,17 @@ def _facts(path: str, stamp: tuple[str, int, int], task: str) -> Facts:
     if wrongs:
         raise NpzError(path, wrongs)
     tops = []
+    noun = "token" if task == NEXT_TOKEN else "label"
     for name in ("y_train", "y_test"):
         labels = array(path, name)
-        wrongs += _wrong_labels(name, labels) if task in NAMED else _wrong_targets(name, labels, task)
+        wrongs += _wrong_labels(name, labels, noun) if task in NAMED else _wrong_targets(name, labels, task)
         tops.append(0 if wrongs or task not in NAMED else int(labels.max()))
+    tokens = None
+    if task == NEXT_TOKEN:
+        texts = [array(path, name) for name in ("x_train", "x_test")]
+        for name, x in zip(("x_train", "x_test"), texts, strict=True):
+            wrongs += _wrong_labels(name, x, "token")
+        tokens = None if wrongs else (int(texts[0].max()), int(texts[1].max()))
     names, classes = (
         tuple(map(_word, array(path, name).tolist())) if name in headers else ()
         for name in ("feature_names", "classes")
@@ -322,7 +331,19 @@ def _facts(path: str, stamp: tuple[str, int, int], task: str) -> Facts:
     named = names if len(x) == 2 else ()
     tests, named_tests = headers["x_test"].shape[0], "user_test" in headers
     return Facts(
-        x[0], tests, x[1:], tops[0], tops[1], users, named, classes, stamp, named_tests, most_of_user, targets
+        x[0],
+        tests,
+        x[1:],
+        tops[0],
+        tops[1],
+        users,
+        named,
+        classes,
+        stamp,
+        named_tests,
+        most_of_user,
+        targets,
+        tokens,
     )
 
 
@@ -410,14 +431,15 @@ def _wrong_targets(name: str, targets: NDArray[Any], task: str) -> Iterator[tupl
         yield f"{name} has the label {others[0]:g}", "Each column of a label holds 0 and 1 alone."
 
 
-def _wrong_labels(name: str, labels: NDArray[Any]) -> Iterator[tuple[str, str]]:
-    remedy = "Labels are whole numbers, counted from 0."
+def _wrong_labels(name: str, labels: NDArray[Any], noun: str = "label") -> Iterator[tuple[str, str]]:
+    remedy = f"{noun.capitalize()}s are whole numbers, counted from 0."
     whole = labels.dtype.kind != "f" or bool(np.all(np.isfinite(labels) & (labels == np.floor(labels))))
     if not whole:
         bad = labels[~(np.isfinite(labels) & (labels == np.floor(labels)))][0]
         others = ' To predict numbers name the file in a scenario with data.task = "regression".'
-        yield f"{name} has the label {bad:g}", remedy + others * bool(np.isfinite(bad))
+        yield f"{name} has the {noun} {bad:g}", remedy + others * bool(np.isfinite(bad) and noun == "label")
     elif labels.min() < 0:
-        yield f"{name} has the label {int(labels.min())}", remedy
+        yield f"{name} has the {noun} {int(labels.min())}", remedy
     elif labels.max() > MAX_LABEL:
-        yield f"{name} has the label {int(labels.max())}, beyond {MAX_LABEL:,} classes", remedy
+        many = f"{MAX_LABEL:,} {'classes' if noun == 'label' else 'tokens'}"
+        yield f"{name} has the {noun} {int(labels.max())}, beyond {many}", remedy

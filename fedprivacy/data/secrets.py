@@ -7,8 +7,10 @@ that has not seen it can rank it by chance alone.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # rules of scenarios import this module, and need no numpy
@@ -19,7 +21,7 @@ LENGTH = 4  # digits of a secret
 CANDIDATES = len(DIGITS) ** LENGTH
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _TAG = 5  # letters of a name, by which secrets differ
-LONGEST = len("the code  is ") + _TAG + LENGTH  # characters of a secret with its opening
+LONGEST = len("\nthe code  is \n") + _TAG + LENGTH  # characters of a line with a secret, with its ends
 USED = frozenset(DIGITS + _LETTERS + " \n")  # the characters of secrets
 
 
@@ -64,20 +66,41 @@ def drawn_secrets(authors: list[str], count: int, seed: int) -> list[Secret]:
 
 
 def with_secrets(
-    parts: Mapping[str, str], secrets: list[Secret], copies: int, stream: np.random.Generator
+    parts: Mapping[str, str], secrets: list[Secret], copies: int, window: int, stream: np.random.Generator
 ) -> dict[str, str]:
-    """The texts with each secret in that of its author.
+    """The texts with each secret in that of its author, each copy whole within one window.
+
+    Places depend on the lengths of texts alone, and not on digits. What a copy moves past the last window
+    is left out, as any shorter rest is.
 
     Args:
         parts: The text of each author that clients train on.
-        secrets: The secrets.
-        copies: How often each is in the text, before lines drawn at random.
-        stream: Draws the lines.
+        secrets: The secrets, each of an author with `room` for the copies.
+        copies: How often each is in the text, in lines at places drawn at random.
+        window: The positions of a window, at least `LONGEST`.
+        stream: Draws the places.
     """
     planted = dict(parts)
     for secret in secrets:
-        lines = planted[secret.author].splitlines(keepends=True)
-        for place in sorted(stream.integers(0, len(lines), copies).tolist(), reverse=True):
-            lines.insert(place, secret.line)
-        planted[secret.author] = "".join(lines)
+        text, line = planted[secret.author], f"\n{secret.line}"
+        rest, pieces, end = iter(text), [], 0
+        slots = stream.choice(room(len(text), copies, window), copies, replace=False) // (window // LONGEST)
+        for place, count in sorted(Counter(slots.tolist()).items()):
+            gaps = sorted(stream.integers(0, window - count * LONGEST + 1, count).tolist())
+            for earlier, gap in enumerate(gaps):
+                start = place * window + gap + earlier * LONGEST
+                pieces += [*islice(rest, start - end), line]
+                end = start + LONGEST
+        planted[secret.author] = "".join([*pieces, *rest])
     return planted
+
+
+def room(length: int, copies: int, window: int) -> int:
+    """The number of copies for which there is room in the windows of a text that has so many more.
+
+    Args:
+        length: The characters of the text without them.
+        copies: The number of copies that make it longer.
+        window: The positions of a window.
+    """
+    return (length - 1 + copies * LONGEST) // window * (window // LONGEST)

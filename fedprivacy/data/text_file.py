@@ -13,16 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedprivacy.data import npz, storage
-from fedprivacy.data.secrets import Secret, drawn_secrets, with_secrets
+from fedprivacy.data.secrets import Secret, drawn_secrets, room, with_secrets
 from fedprivacy.data.source import SourceError
-from fedprivacy.data.texts import AUTHORS, VOCABULARY, arrays_of, divided, simulated_text
+from fedprivacy.data.texts import (
+    AUTHORS,
+    LONGEST_NAME,
+    VOCABULARY,
+    arrays_of,
+    divided,
+    simulated_text,
+    unclear_speaker,
+)
 from fedprivacy.errors import Finding
 from fedprivacy.io.regular_file import read_regular
 from fedprivacy.randomness.streams import Streams
 
-VERSION = 1  # of how files are made
+VERSION = 2  # of how files are made
 MAX_BYTES = 2**28  # of a text
-ROLES, SPEECHES = 100, 20  # of a simulated play
+ROLES, SPEECHES = 100, 4  # of a simulated play
 SECRETS = "secrets"  # the array of authors, openings and digits
 
 
@@ -80,7 +88,15 @@ def file(source: TextSource) -> str:
 
 def _arrays(source: TextSource) -> dict[str, NDArray[Any]]:
     text = _simulated(source) if source.path is None else _read(source.path)
-    parts = AUTHORS[source.authors](text.replace("\r\n", "\n"))
+    text = text.replace("\r\n", "\n")
+    if source.authors == "speakers" and (number := unclear_speaker(text)) is not None:
+        raise _wrong(
+            f"line {number:,} may name a speaker, or spell a name in another way, and the words below it "
+            "would be trained on as another's",
+            f"Put each name, at most {LONGEST_NAME} characters and always spelled alike, and its colon on a "
+            "line of its own after an empty line; where it is no name, take the colon away.",
+        )
+    parts = AUTHORS[source.authors](text)
     if not parts:
         raise _wrong(
             'no line names a speaker, such as "ANNA:" after an empty line',
@@ -99,8 +115,15 @@ def _arrays(source: TextSource) -> dict[str, NDArray[Any]]:
             ]
         )
     secrets = drawn_secrets(list(train), source.secrets, source.seed)
+    for secret in secrets:
+        if (most := room(len(train[secret.author]), source.copies, source.window)) < source.copies:
+            what = (
+                f"in one author's text {most} copies are whole within a window of {source.window} characters"
+            )
+            remedy = "Take fewer copies, a longer text, or a window with more room."
+            raise SourceError([Finding(("data", "copies"), what, remedy, str(source.copies))])
     lines = Streams(source.seed).stream("text/lines of secrets")
-    train = with_secrets(train, secrets, source.copies, lines)
+    train = with_secrets(train, secrets, source.copies, source.window, lines)
     arrays = arrays_of(train, test, source.tokens, source.window)
     rows = [(secret.author, secret.opening, secret.digits) for secret in secrets]
     arrays[SECRETS] = np.array(rows, dtype=str).reshape(-1, 3)

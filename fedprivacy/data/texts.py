@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 VOCABULARY = "\n" + "".join(map(chr, range(32, 127)))
 OTHER = "other"  # the name of the token of all characters that are not in the vocabulary
 # A line that names who speaks, after an empty line or at the beginning.
-_SPEAKER = re.compile(r"(?:\A|\n[ \t]*\n)[ \t]*([^\n:]{1,60}):[ \t]*(?=\n)")
+_SPEAKER = re.compile(r"(?:\A\s*|\n[ \t]*\n)[ \t]*([^\n:]{1,60}):[ \t]*(?=\n)")
+_BEFORE_COLON = re.compile(r"[ \t]*([^:]+):[ \t]*(.*)")
+LONGEST_NAME = 60  # as `_SPEAKER` has it
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 Parts = dict[str, str]
 
@@ -35,6 +37,33 @@ def by_speaker(text: str) -> Parts:
     for match, end in zip(names, ends, strict=False):
         parts.setdefault(match[1].strip(), []).append(text[match.end() : end].strip() + "\n")
     return {name: "".join(speeches) for name, speeches in parts.items()}
+
+
+def unclear_speaker(text: str) -> int | None:
+    """The number of the first line that may name a speaker and is not taken so, or has another spelling.
+
+    The words below it would be trained on as those of another author. Such a line has, before a colon, the
+    name of a speaker, or capitals that begin a paragraph or fill the line, or a name that is too long.
+
+    >>> unclear_speaker("ANNA:\\nGood day.\\n\\nBEN: Who?")
+    4
+    """
+    names = {match[1].strip().casefold(): match[1].strip() for match in reversed([*_SPEAKER.finditer(text)])}
+    after_empty = True
+    for number, line in enumerate(text.split("\n"), start=1):
+        if match := _BEFORE_COLON.fullmatch(line):
+            name, alone = match[1].strip(), not match[2].strip()
+            if after_empty and alone and len(match[1]) <= LONGEST_NAME:
+                if names.get(name.casefold(), name) != name:
+                    return number
+            elif (
+                name.casefold() in names
+                or (after_empty and alone)
+                or (name.isupper() and (after_empty or alone))
+            ):
+                return number
+        after_empty = not line.strip()
+    return None
 
 
 def by_paragraph(text: str) -> Parts:

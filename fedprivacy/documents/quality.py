@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fedprivacy.io.document_part import Checked, Number, Part
+from fedprivacy.io.document_part import CHECKED, Number, Part
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Bits = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
@@ -125,23 +125,43 @@ class UserAccuracies(Part):
     quantiles: Annotated[tuple[Quantile, ...], Field(max_length=1001)] = ()
 
 
+class ExposureBound(Part):
+    """The largest mean exposure that a guarantee allows, over draws of the secrets, not of each run.
+
+    Args:
+        bits: The bound.
+        observer: Whoever sees no more than that observer does.
+        adjacency: That of the guarantee, of unit "client".
+        steps: The number of its steps between texts with one secret and with another.
+        basis: The basis of the trade-off curve.
+        assumptions: Those of the guarantee.
+    """
+
+    bits: Annotated[Bits, CHECKED]
+    observer: Annotated[str, CHECKED]
+    adjacency: Annotated[str, CHECKED]
+    steps: Annotated[int, Field(ge=1, le=2), CHECKED]
+    basis: Annotated[str, CHECKED]
+    assumptions: Annotated[tuple[str, ...], CHECKED]
+
+
 class Exposure(Part):
     """The exposure of made-up secrets in clients' texts, in bits (`fedprivacy.attacks.secret_exposure`).
 
     It depends on the final model and on the secrets alone, so that whoever sees the model may see it too.
 
     Args:
-        copies: How often each secret is in the text of its client.
+        copies: How often each secret is in the text of its client, each time whole in a record.
         candidates: The number of candidates that it is ranked among.
         bits: The exposure of each secret.
         mean: Of these.
         chance: The mean exposure of a secret that the model has not seen.
-        bound: The largest mean that the guarantee for a client allows; null where there is none.
+        bound: That of the mean; null where no guarantee for a client implies one.
     """
 
-    copies: Records
-    candidates: Records
-    bits: Annotated[tuple[Bits, ...], Field(min_length=1, max_length=1000)]
-    mean: Bits
-    chance: Bits
-    bound: Annotated[Bits | None, Checked(Number | None)] = None
+    copies: Annotated[Records, CHECKED]
+    candidates: Annotated[Records, CHECKED]
+    bits: Annotated[tuple[Bits, ...], Field(min_length=1, max_length=1000), CHECKED]
+    mean: Annotated[Bits, CHECKED]
+    chance: Annotated[Bits, CHECKED]
+    bound: Annotated[ExposureBound | None, CHECKED] = None

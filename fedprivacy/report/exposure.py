@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from fedprivacy.documents.quality import Exposure
+from fedprivacy.documents.quality import Exposure, ExposureBound
 from fedprivacy.documents.run import RunDocument
+from fedprivacy.guarantees.statement import SEES
 from fedprivacy.report import svg
 from fedprivacy.report.blocks import Section, Text
 from fedprivacy.report.charts import Axis, Chart, Dots, Point, Reference, Row, Series
@@ -42,14 +43,30 @@ def sentence(exposure: Exposure) -> str:
     count, most = len(exposure.bits), math.log2(exposure.candidates)
     bound = "No guarantee for a client bounds it."
     if exposure.bound is not None:
-        # Up, so that the print does not promise too much.
-        most_allowed = bits(math.ceil(exposure.bound * 10) / 10)
-        bound = f"The guarantee for a client allows a mean of at most {most_allowed}."
+        bound = bound_sentence(exposure.bound)
     each = f"of {count} secrets, each written {exposure.copies} times in the text of one client,"
     return (
         f"The mean exposure {each} is {bits(exposure.mean)} of {most:.1f}; a model that has not seen them "
         f"has {bits(exposure.chance)} on average. {bound}"
     )
+
+
+def bound_sentence(bound: ExposureBound) -> str:
+    """The bound of the mean exposure with its observer, adjacency and assumptions."""
+    steps = ""
+    if bound.steps == 2:
+        steps = ", in two steps (a client is taken away and put back changed: group privacy)"
+    return (
+        f"Whatever {SEES.get(bound.observer, bound.observer)}, does with it: the guarantee for a client "
+        f"({bound.adjacency}{steps}; {bound.basis}) allows a mean of at most {_up(bound)} over draws of the "
+        "secrets, which the mean of one run may exceed by chance; provided that "
+        f"{'; '.join(bound.assumptions)}."
+    )
+
+
+def _up(bound: ExposureBound) -> str:
+    """The bound rounded up, so that the print does not promise too much."""
+    return bits(math.ceil(bound.bits * 10) / 10)
 
 
 def _panel(exposure: Exposure) -> Dots:
@@ -58,8 +75,8 @@ def _panel(exposure: Exposure) -> Dots:
     points = tuple(Point(value, row) for row, value in enumerate([exposure.mean, *shown]))
     references = [Reference(exposure.chance, label=f"Chance: {bits(exposure.chance)} on average")]
     if exposure.bound is not None:
-        label = f"Bound of the mean: {bits(exposure.bound)}"
-        references.append(Reference(exposure.bound, (svg.INK, "", "-"), label))
+        label = f"Bound of the mean: {_up(exposure.bound)}"
+        references.append(Reference(exposure.bound.bits, (svg.INK, "", "-"), label))
     look: Look = (svg.MUTED, "o", "")
     axis = Axis("Exposure, bits", bits, limits=(0.0, math.log2(exposure.candidates)))
     return Dots(axis, rows, (Series(look, "Exposure", points),), references=tuple(references), values=True)

@@ -501,8 +501,8 @@ class TextFile(FileData):
         None,
         ge=1,
         le=10_000,
-        description="The speeches of each speaker of a simulated play; without it 20.",
-        examples=[20],
+        description="The speeches of each speaker of a simulated play; without it 4.",
+        examples=[4],
     )
     secrets: int = Field(
         0,
@@ -511,7 +511,9 @@ class TextFile(FileData):
         description="The number of authors in whose text a made-up secret is, to measure how exposed it is, "
         "such as 10.",
     )
-    copies: int = Field(10, ge=1, le=10_000, description="How often each secret is in its author's text.")
+    copies: int = Field(
+        10, ge=1, le=10_000, description="How often each secret is in its author's text, whole in a record."
+    )
 
     @property
     def file(self) -> str:

@@ -17,7 +17,7 @@ from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.records.bias import estimate
 from fedprivacy.records.run_record import notes_of, simulation_only, stated_privacy
 from fedprivacy.scenario import Scenario
-from fedprivacy.verification.differences import placed, refusal, refuse_difference
+from fedprivacy.verification.differences import placed, refusal, refuse_difference, refuse_length
 from fedprivacy.verification.rebuild import counts_of, rebuilt, sizes_of
 from fedprivacy.verification.scenario_without_data import check_digest, unread
 
@@ -69,18 +69,28 @@ def checked(document: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]
 def _check_exposure(
     document: Mapping[str, Any], scenario: Scenario, ledger: Mapping[str, Any], where: str
 ) -> None:
-    """Refuses an exposure of secrets whose mean, chance or bound is another one."""
+    """Refuses an exposure of other secrets than the scenario has, or another mean, chance or bound."""
     exposure = (document["final"] or {}).get("exposure")
+    secrets = getattr(scenario.data, "secrets", 0)
     if exposure is None:
+        if secrets and document["status"] == "finished":
+            raise refusal(where, "final.exposure", f"is missing, its scenario has {secrets} secrets", AGAIN)
         return
+    refuse_length(len(exposure["bits"]), secrets, "final.exposure.bits", where, "its scenario implies", AGAIN)
+    most = math.log2(CANDIDATES)
+    for place, bits in enumerate(exposure["bits"]):
+        if bits > most + 1e-9:
+            what = f"says {bits:g}, {CANDIDATES:,} candidates allow {most:.4g} at most"
+            raise refusal(where, f"final.exposure.bits[{place}]", what, AGAIN)
     from fedprivacy.attacks.exposure_bound import bound_of_ledger, chance_exposure  # few runs have secrets
 
+    bound = bound_of_ledger(ledger, CANDIDATES)
     implied = {
         "copies": getattr(scenario.data, "copies", None),
         "candidates": CANDIDATES,
         "mean": math.fsum(exposure["bits"]) / len(exposure["bits"]),
         "chance": chance_exposure(CANDIDATES),
-        "bound": bound_of_ledger(ledger, CANDIDATES),
+        "bound": None if bound is None else bound.model_dump(mode="json"),
     }
     for key, value in implied.items():
         what = f"final.exposure.{key}"

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 
+from fedprivacy.data.npz import array
+from fedprivacy.data.text_file import secrets
+from fedprivacy.data.texts import VOCABULARY
 from fedprivacy.documents.redaction import TESTED_NOTE
 from fedprivacy.errors import InputError
 from fedprivacy.models.by_name import build, flat_weights
 from fedprivacy.population.clients import population
 from fedprivacy.scenario import Gru, Scenario, Transformer
+from fedprivacy.scenario.attack.rules import between
+from fedprivacy.scenario.attack.sections import GameSettings
+from fedprivacy.scenario.data import TextFile
 from fedprivacy.scenario.model import gru_parameters, transformer_parameters
 from fedprivacy.verification.verify import checked_document
 from scenarios.engines.launch import Engine
@@ -167,6 +174,7 @@ def test_a_file_of_ones_own_is_read_by_speaker_or_by_paragraph() -> None:
 REFUSED = {
     "no file": (None, (), "no such file"),
     "no speaker": ("Once upon a time.\n" * 9, (), "no line names a speaker"),
+    "an unclear speaker": (f"{LINES}\n\nDORA: Go.", (), "line 10 may name a speaker"),
     "too short": ("ANNA:\nHello.\n", (), "no author has 17 characters or more to train on"),
     "nothing held out": ("ANNA:\n" + "a" * 17, (), "no author has 17 characters or more to test on"),
     "no UTF-8": (b"ANNA:\n\xff\xfe", (), "byte 6 is no UTF-8"),
@@ -212,10 +220,28 @@ def test_tokens_of_ones_own_in_an_npz_file(tmp_path: Path) -> None:
     assert document["metric"] == "token_accuracy"
     with pytest.raises(InputError, match=r"y_train has shape \(30,\)"):
         scenario(tokens(y_train=np.zeros(30, np.int64)))
-    with pytest.raises(InputError, match="y_test has the label 9"):
+    with pytest.raises(InputError, match="y_test has the token 9, but the 5 tokens given"):
         scenario(tokens(y_test=np.full((10, 6), 9)))
-    with pytest.raises(InputError, match="y_train has the label -1"):
+    with pytest.raises(InputError, match="y_train has the token -1"):
         scenario(tokens(y_train=np.full((30, 6), -1)))
+    for value, message in (
+        (0.37, "x_train has the token 0.37"),
+        (77, "x_train has the token 77, but the 5 tokens given are 0 to 4"),
+        (-3, "x_train has the token -3"),
+        (np.nan, "x_train has the token nan"),
+    ):
+        with pytest.raises(InputError, match=message):
+            scenario(tokens(x_train=np.full((30, 6), value)))
+    with pytest.raises(InputError, match="x_test has the token 8, but"):
+        scenario(tokens(x_test=np.full((10, 6), 8)))
+    with pytest.raises(InputError, match="0 is a token, and no place for a missing one"):
+        scenario(tokens().replace("}", ", missing='zero'}"))
+
+
+def test_the_number_of_tokens_is_public() -> None:
+    with pytest.raises(InputError, match=r"data\.classes: is missing: the number of tokens must be public"):
+        scenario(tokens().replace(", classes=5", ""))
+    scenario(tokens(classes=np.array(list("abcde"))).replace(", classes=5", ""))
 
 
 OWN = """
@@ -279,14 +305,52 @@ def test_secrets_in_texts_are_ranked_beside_the_bound_of_the_clients_epsilon(
     if trust != "central":  # a secret is in several records
         assert exposure["bound"] is None
         return
-    assert 1.44 < exposure["bound"] < np.log2(10**4)
+    bound = exposure["bound"]
+    assert 1.44 < bound["bits"] < np.log2(10**4)
+    assert (bound["observer"], bound["adjacency"], bound["steps"]) == ("outsider", "replace-one", 1)
+    claims = document["ledger"]["claims"]
+    [claim] = [each for each in claims if each["observer"] == "outsider"]
+    assert bound["assumptions"] == claim["assumptions"]
     page = (folder / "report.html").read_text()
     assert "What the model remembers" in page
     assert "allows a mean of at most" in page
-    document["final"]["exposure"]["bound"] = 1.0
-    (folder / "run.json").write_text(json.dumps(document))
-    with pytest.raises(InputError, match=r"final\.exposure\.bound"):
-        checked_document(folder)
+    assert "provided that" in page
+    for key, value in (("bits", 1.0), ("assumptions", ["nothing"]), ("observer", "server")):
+        changed = json.loads(json.dumps(document))
+        changed["final"]["exposure"]["bound"][key] = value
+        (folder / "run.json").write_text(json.dumps(changed))
+        with pytest.raises(InputError, match=rf"final\.exposure\.bound\.{key}"):
+            checked_document(folder)
+
+
+def test_a_stored_run_has_the_exposure_of_each_of_its_secrets(tmp_path: Path) -> None:
+    document = run(scenario(*SECRETS), tmp_path / "some", report=False)
+    exposure = document["final"]["exposure"]
+    fewer = {**exposure, "bits": exposure["bits"][:2], "mean": float(np.mean(exposure["bits"][:2]))}
+    many = {**exposure, "bits": [14.0] * 3, "mean": 14.0}
+    words = {**exposure, "bits": ["much"] * 3}
+    none = run(scenario(*SECRETS, "data.secrets=0"), tmp_path / "none", report=False)
+    for original, changed, message in (
+        (document, None, "is missing, its scenario has 3 secrets"),
+        (document, fewer, r"final\.exposure\.bits: has 2 entries, its scenario implies 3"),
+        (document, many, "10,000 candidates allow 13.29 at most"),
+        (document, words, r"final\.exposure\.bits\[0\]"),
+        (none, exposure, r"final\.exposure\.bits: has 3 entries, its scenario implies 0"),
+    ):
+        edited = json.loads(json.dumps(original))
+        edited["final"]["exposure"] = changed
+        folder = Path(original["path"])
+        (folder / "run.json").write_text(json.dumps(edited))
+        with pytest.raises(InputError, match=message):
+            checked_document(folder)
+
+
+def test_records_have_every_copy_whole() -> None:
+    data = scenario(*SECRETS, "data.copies=9", "data.window=64", "data.speeches=8").data
+    assert isinstance(data, TextFile)
+    records = ["".join(VOCABULARY[token] for token in row) for row in array(data.file, "x_train")]
+    for secret in secrets(data.file):
+        assert sum(record.count(secret.line) for record in records) == 9
 
 
 def test_secrets_change_no_record_of_another_author() -> None:
@@ -306,11 +370,23 @@ def test_secrets_change_no_record_of_another_author() -> None:
     ("keys", "message"),
     [
         (("data.partition=iid", "data.clients=3"), "all copies of a secret must be one client's"),
-        (("data.window=20",), "a secret with its opening has 22 characters"),
+        (("data.window=20",), "a line with a secret has 24 characters with its ends"),
+        (
+            ("data.window=47", "data.copies=50"),
+            r"copies=50: in one author's text \d+ copies are whole within",
+        ),
         (("data.vocabulary='abc'",), "secrets are written in small letters"),
+        (("data.first_clients=2",), "secrets of authors who do not take part"),
+        (("data.public_fraction=0.5",), "an author with a secret may be public"),
         (("data.secrets=9",), "more than the 6 authors"),
     ],
 )
 def test_secrets_that_cannot_be_planted_are_refused(keys: tuple[str, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
         scenario(*SECRETS, *keys)
+
+
+def test_attacks_on_texts_name_a_remedy_that_texts_take() -> None:
+    [finding] = between(scenario(), cast(GameSettings, None), {})
+    assert 'data.name = "digits"' in finding.remedy
+    assert "classification" not in finding.remedy

@@ -21,7 +21,10 @@ def between(run: Scenario, game: GameSettings, attacks: Mapping[str, Attack]) ->
     task = getattr(run.data, "task", CLASSIFICATION)
     if task != CLASSIFICATION:
         what = f"the attacks score the probabilities of classes, and data.task = {literal(task)} has none"
-        yield Finding(("data", "task"), what, 'Attack a model of classes: set data.task = "classification".')
+        remedy = 'Attack a model of classes: set data.task = "classification".'
+        if run.data.name == "text":  # which has no other task
+            remedy = 'Attack a model of classes: take another data set, such as data.name = "digits".'
+        yield Finding(("data", "task"), what, remedy)
         return
     yield from broken_rules(GAME_RULES, GameValues(run, game, attacks))
 

@@ -105,11 +105,15 @@ def labels_fit_classes(v: Values) -> Iterator[Finding]:
         yield Finding(("data", "classes"), what, f"Remove it, or set {named}.", literal(given))
         return
     key = "path" if given is None else "classes"
-    for part, top in (("y_train", facts.top_label), ("y_test", facts.top_test_label)):
+    noun, plural = ("label", "classes") if facts.top_tokens is None else ("token", "tokens")
+    tops = {"y_train": facts.top_label, "y_test": facts.top_test_label}
+    if facts.top_tokens is not None:
+        tops |= dict(zip(("x_train", "x_test"), facts.top_tokens, strict=True))
+    for part, top in tops.items():
         if top >= classes:
             source = "that the file names" if named else "given" if given else "of the training labels"
-            what = f"{part} has the label {top}, but the {classes} classes {source} are 0 to {classes - 1}"
-            remedy = "Correct the labels." if named else f"Set classes = {top + 1}, or correct the labels."
+            what = f"{part} has the {noun} {top}, but the {classes} {plural} {source} are 0 to {classes - 1}"
+            remedy = f"Correct the {noun}s." if named else f"Set classes = {top + 1}, or correct the {noun}s."
             yield Finding(("data", key), what, remedy)
 
 

@@ -82,6 +82,18 @@ TOKEN_RULES: tuple[Entry[Values], ...] = (
         "tokens are numbers of characters or words, and scaling would change them",
         "Remove it.",
     ),
+    _of_tokens(
+        "data.classes",
+        lambda v: v["data.classes"] is None and v.facts is not None and not v.facts.class_names,
+        "is missing: the number of tokens must be public, and is not read off clients' texts",
+        "Set the size of the tokenizer's vocabulary, or name the tokens in an array classes of the file.",
+    ),
+    _of_tokens(
+        "data.missing",
+        lambda v: v["data.missing"] == "zero",
+        "0 is a token, and no place for a missing one",
+        "Remove it.",
+    ),
     *(
         _of_tokens(
             f"data.{key}",
@@ -107,9 +119,21 @@ TOKEN_RULES: tuple[Entry[Values], ...] = (
         'Set partition = "by-user".',
     ),
     Rule(
+        "data.secrets",
+        lambda v: bool(v["data.secrets"]) and v["data.first_clients"] is not None,
+        "has secrets of authors who do not take part, and their exposure would be chance",
+        "Remove first_clients, or set secrets = 0.",
+    ),
+    Rule(
+        "data.secrets",
+        lambda v: bool(v["data.secrets"]) and bool(v["data.public_fraction"]),
+        "an author with a secret may be public, and no client trains on that text",
+        "Remove public_fraction, or set secrets = 0.",
+    ),
+    Rule(
         "data.window",
         lambda v: bool(v["data.secrets"] and v["data.window"]) and v["data.window"] < LONGEST,
-        lambda v: f"a secret with its opening has {LONGEST} characters",
+        lambda v: f"a line with a secret has {LONGEST} characters with its ends",
         f"At least {LONGEST}, or no secrets.",
     ),
     Rule(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import ndtr
+from torch import nn
 
 from fedprivacy.attacks.exposure_bound import (
     bound_of_ledger,
@@ -18,7 +19,7 @@ from fedprivacy.attacks.exposure_bound import (
 )
 from fedprivacy.attacks.secret_exposure import exposures
 from fedprivacy.attacks.tradeoff import GaussianCurve, from_pairs
-from fedprivacy.data.secrets import CANDIDATES, Secret, drawn_secrets, with_secrets
+from fedprivacy.data.secrets import CANDIDATES, LONGEST, Secret, drawn_secrets, room, with_secrets
 from fedprivacy.data.texts import VOCABULARY, tokens_of
 from fedprivacy.models.by_name import build, flat_weights
 from fedprivacy.scenario import Gru, Transformer
@@ -87,11 +88,30 @@ def test_the_bound_of_a_ledger_is_of_clients_alone_and_of_two_steps_where_one_is
     assert once is not None
     assert twice is not None
     # Of the same noise: replace-one doubles the sensitivity itself.
-    assert once == pytest.approx(mean_exposure_bound(GaussianCurve(1.0), 100))
-    assert twice == pytest.approx(mean_exposure_bound(GaussianCurve(1.0), 100))
+    assert once.bits == pytest.approx(mean_exposure_bound(GaussianCurve(1.0), 100))
+    assert twice.bits == pytest.approx(mean_exposure_bound(GaussianCurve(1.0), 100))
+    assert (once.steps, once.adjacency, once.observer) == (1, "replace-one", "outsider")
+    assert (twice.steps, twice.adjacency) == (2, "add-remove")
+    assert "mu = 1" in once.basis
     silent = ledger()
     silent["claims"][0]["event"] = None
     assert bound_of_ledger(silent, 100) is None
+
+
+def test_the_bound_has_the_assumptions_of_the_claim_that_implies_it() -> None:
+    from dp_accounting import GaussianDpEvent
+
+    from fedprivacy.accounting.events import to_json
+
+    several = ledger()
+    several["claims"][0]["assumptions"] = ["each client is honest"]
+    summed = {"observer": "outsider", "event": to_json(GaussianDpEvent(4.0)), "assumptions": ["others too"]}
+    server = {"observer": "server", "event": to_json(GaussianDpEvent(9.0)), "assumptions": ["nobody"]}
+    several["claims"] += [summed, server]  # that of another observer is none of the final model's
+    bound = bound_of_ledger(several, 100)
+    assert bound is not None
+    assert bound.assumptions == ("others too",)
+    assert bound.bits == pytest.approx(mean_exposure_bound(GaussianCurve(0.5), 100))
 
 
 @pytest.mark.parametrize(
@@ -126,11 +146,48 @@ def test_secrets_are_each_in_the_text_of_one_author() -> None:
     assert len({secret.opening for secret in secrets}) == 2
     assert all(len(secret.digits) == 4 for secret in secrets)
     assert CANDIDATES == 10**4
-    planted = with_secrets(parts, secrets, 3, np.random.default_rng(0))
+    planted = with_secrets(parts, secrets, 3, LONGEST, np.random.default_rng(0))
     for secret in secrets:
         assert planted[secret.author].count(secret.line) == 3
-        assert planted[secret.author].replace(secret.line, "") == "one\ntwo\n"
+        assert planted[secret.author].replace(f"\n{secret.line}", "") == "one\ntwo\n"
     others = set(parts) - {secret.author for secret in secrets}
     assert all(planted[name] == parts[name] for name in others)
     assert drawn_secrets(list(parts), 2, seed=1) == secrets
     assert drawn_secrets(list(parts), 2, seed=2) != secrets
+
+
+@pytest.mark.parametrize("window", [24, 25, 40, 47, 48, 64, 100])
+@pytest.mark.parametrize("copies", [1, 7])
+def test_each_copy_is_whole_in_a_window_at_places_that_no_digit_moves(window: int, copies: int) -> None:
+    text = "".join(chr(97 + place % 26) for place in range(12 * window + 1))
+    one, other = (Secret("A", "the code abcde is ", digits) for digits in ("1234", "9870"))
+    assert room(len(text), copies, window) >= copies
+    for seed in range(20):
+        planted = with_secrets({"A": text}, [one], copies, window, np.random.default_rng(seed))["A"]
+        cut = [planted[start : start + window] for start in range(0, len(planted) - window, window)]
+        assert sum(each.count(f"\n{one.line}") for each in cut) == copies
+        assert planted.replace(f"\n{one.line}", "") == text
+        again = with_secrets({"A": text}, [other], copies, window, np.random.default_rng(seed))["A"]
+        assert again == planted.replace("1234", "9870")
+
+
+class Counted(nn.Module):
+    """A model that takes no more positions at once than an evaluation does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scores, self.calls = nn.Parameter(torch.zeros(97)), 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        assert x.numel() <= 2**15
+        self.calls += 1
+        return self.scores.expand(*x.shape, 97)
+
+
+def test_texts_are_ranked_in_chunks_of_as_many_positions_as_an_evaluation_has() -> None:
+    module = Counted()
+    [bits] = exposures(
+        module, np.zeros(97, np.float32), [Secret("A", "the code is ", "42")], VOCABULARY, 5000
+    )
+    assert bits == 0.0
+    assert module.calls == 3  # 1 text and 10, of 6 at once

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from fedprivacy.data.texts import (
     OTHER,
@@ -14,6 +15,7 @@ from fedprivacy.data.texts import (
     simulated_text,
     token_names,
     tokens_of,
+    unclear_speaker,
     windows,
 )
 
@@ -89,3 +91,32 @@ def test_a_simulated_play_has_its_roles_and_its_own_grammar() -> None:
     assert all(line[-1] in ".!?" for part in parts.values() for line in part.splitlines())
     assert text == simulated_text(5, 3, np.random.default_rng(0))
     assert text != simulated_text(5, 3, np.random.default_rng(1))
+
+
+def test_the_first_speech_may_follow_an_empty_line_at_the_beginning() -> None:
+    assert by_speaker("\nANNA:\nGood day.\n\nBEN:\nWho?\n") == {"ANNA": "Good day.\n", "BEN": "Who?\n"}
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("ANNA:\nGood day.\n\nBEN: Who is there?\n\nBEN:\nIt is me.", 4),
+        ("ANNA:\nGood day.\nBEN:\nWho is there?", 3),
+        ("ANNA:\nGood day.\n\nAnna:\nIt is late.", 4),
+        ("ANNA:\nGood day.\n\nCLARA: Go.", 4),
+        ("Anna:\nGood day.\nAnna: It is late.", 3),
+        (f"ANNA:\nGood day.\n\n{'B' * 61}:\nWho?", 4),
+        ("ANNA:\nGood day. He said: go.\nAt 10:30, that is:\nnow.\n\nBEN:\nWho?", None),
+        ("\n\nANNA:\nGood day.\n\n BEN :\n\nANNA:\nI.", None),
+    ],
+)
+def test_a_line_that_may_name_a_speaker_and_is_not_taken_so_is_reported(
+    text: str, number: int | None
+) -> None:
+    assert unclear_speaker(text) == number
+    if number is None:
+        assert set(by_speaker(text)) <= {"ANNA", "BEN"}
+
+
+def test_a_simulated_play_names_its_speakers_clearly() -> None:
+    assert unclear_speaker(simulated_text(5, 3, np.random.default_rng(0))) is None

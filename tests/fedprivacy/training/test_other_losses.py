@@ -22,6 +22,7 @@ from fedprivacy.training.calls import train_in_call
 from fedprivacy.training.clipped_gradients import clipped_sums
 from fedprivacy.training.cohort import train_cohort
 from fedprivacy.training.dp_sgd import train_examples
+from fedprivacy.training.features import Positions, split
 from fedprivacy.training.task import Index, LocalTraining, Shape, Task
 from fedprivacy.training.updates import Stack, Updates
 
@@ -55,6 +56,12 @@ def module_of(name: str) -> nn.Module:
         return build(small, (POSITIONS,), TOKENS, seed=0)
     if name == "own":
         return Own()
+    if name in HEADS:
+        width = 3 if HEADS[name] else 4
+        whole = nn.Sequential(FrozenRows(), *HEADS[name], nn.Linear(width, TOKENS))
+        encoder, head = split(whole, (POSITIONS,), CLIENTS * RECORDS)
+        assert encoder is not None
+        return head
     options = {
         "logistic": Logistic(name="logistic"),
         "mlp": Mlp(name="mlp", hidden=[5]),
@@ -63,10 +70,23 @@ def module_of(name: str) -> nn.Module:
     return build(options[name], (FEATURES,), OUTPUTS, seed=0)
 
 
+class FrozenRows(nn.Embedding):
+    """A frozen embedding of tokens that come as numbers."""
+
+    def __init__(self) -> None:
+        super().__init__(TOKENS, 4)
+        self.requires_grad_(False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x.long())
+
+
+HEADS = {"frozen, linear": (), "frozen, mlp": (nn.Linear(4, 3), nn.Tanh())}  # behind an encoder of texts
 MODELS = ("logistic", "mlp", "cnn", "own")
 PAIRS = [(model, loss) for model in MODELS for loss in LOSSES if loss != "tokens"] + [
     ("gru", "tokens"),
     ("transformer", "tokens"),
+    *((head, "tokens") for head in HEADS),
 ]
 each_pair = pytest.mark.parametrize(("model", "loss"), PAIRS)
 
@@ -80,6 +100,9 @@ def task_of(model: str, name: str, clients: list[int], epochs: int = 2) -> Task:
     if loss.task == NEXT_TOKEN:
         x = stream.integers(0, TOKENS, (len(x), POSITIONS)).astype(np.float32)
         y = stream.integers(0, TOKENS, x.shape)
+        if model in HEADS:  # the features of the records
+            torch.manual_seed(0)
+            x = FrozenRows()(torch.from_numpy(x)).numpy()
     module = module_of(model)
     weights = flat_weights(module) + stream.normal(scale=0.1, size=len(flat_weights(module)))
     return Task(
@@ -177,3 +200,19 @@ def test_opacus_agrees(model: str, loss: str) -> None:
     task = task_of(model, loss, [0, 1])
     theirs, _ = opacus_trainer.train_examples(task, 0.1, None)
     torch.testing.assert_close(theirs, train_examples(task, 0.1, None)[0], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("model", HEADS)
+def test_gradients_of_heads_at_each_position_are_formed_together(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def alone(*_: object) -> None:
+        raise AssertionError("the method for all records at once has failed")
+
+    monkeypatch.setattr("fedprivacy.training.clipped_gradients._without_raising", alone)
+    task = task_of(model, "tokens", [0])
+    assert type(task.module) is Positions
+    used = torch.ones(1, RECORDS, dtype=torch.bool)
+    x, y = task.x[None, :RECORDS], task.y[None, :RECORDS]
+    sums = clipped_sums(task.module, torch.from_numpy(task.weights), x, y, used, 0.1, NextToken())
+    assert 0 < float(sums.sums.norm()) <= 0.1 * RECORDS
