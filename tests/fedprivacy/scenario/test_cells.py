@@ -8,7 +8,7 @@ import pytest
 
 from fedprivacy.errors import ScenarioError
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.cells import corners
+from fedprivacy.scenario.cells import Corner, cell, corners
 from fedprivacy.scenario.privacy import NoPrivacy
 
 BASE = """name = "cells"
@@ -114,6 +114,19 @@ def test_none_has_no_noise_and_no_clipping() -> None:
 def test_none_clips_where_its_overlay_says_so() -> None:
     cell = scenario(BASE + "[compare.none]\nprivacy.clipping_norm = 9").cell("none", None, 1)
     assert cell.privacy == NoPrivacy(trust="none", adjacency="zero-out", clipping_norm=9.0)
+
+
+@pytest.mark.parametrize("overlay", ["", "[compare.none]\nprivacy.clipping_norm = 9"])
+def test_none_clips_no_layers_of_its_scenario(overlay: str) -> None:
+    layers = BASE.replace('"logistic"', '"mlp"\nhidden = [3]').replace(
+        "clipping_norm = 0.5", 'clipping_norm = 0.5\nclipping_layers = "equal"'
+    )
+    base = scenario(layers + '[compare]\ntrusts = ["none", "central"]\n' + overlay)
+    none = base.cell("none", None, 1).privacy
+    assert (none.clipping_norm, none.clipping_layers) == (9.0 if overlay else None, None)
+    assert base.cell("central", 2.0, 1).privacy.clipping_layers == "equal"
+    clipped = cell(base.tables(), Corner("none", clipped=True), None)["privacy"]
+    assert (clipped["clipping_norm"], clipped["clipping_layers"]) == (9.0 if overlay else 0.5, "equal")
 
 
 def test_a_local_scenario_makes_central_cells_without_what_is_local() -> None:
