@@ -414,6 +414,45 @@ def test_the_unit_can_be_changed_from_the_command_line() -> None:
         scenario(RECORDS, "privacy.unit=client", "training.projection=3.0")
 
 
+@pytest.mark.parametrize(
+    ("settings", "override", "option"),
+    [
+        ('averaging = "tail"\naveraging_share = 0.3', "averaging=exponential", "averaging_share"),
+        ('averaging = "exponential"\naveraging_decay = 0.3', "averaging=tail", "averaging_decay"),
+        ('averaging = "exponential"\naveraging_decay = 0.3', "averaging=none", "averaging_decay"),
+        ('schedule = "linear"\nschedule_end = 0.3', "schedule=constant", "schedule_end"),
+        ('schedule = "linear"\nschedule_end = 0.3', "schedule=inverse-sqrt", "schedule_end"),
+    ],
+)
+def test_another_schedule_or_average_takes_along_the_options_of_the_old_one(
+    settings: str, override: str, option: str
+) -> None:
+    text = BASE.replace("rounds = 40", "rounds = 40\n" + settings)
+    key, value = override.split("=")
+    assert getattr(scenario(text, f"server.{override}").server, option) is None
+    overlay = f'[compare.option.other.server]\n{key} = "{value}"\n'
+    base = scenario(text + "[compare]\nepsilons = [2.0]\n" + overlay)
+    laid = cell(base.tables(), Corner("central", option="other"), 2.0)["server"]
+    assert laid[key] == value
+    assert option not in laid
+    with pytest.raises(ScenarioError, match="has no effect with"):  # what the change names itself stays
+        scenario(text, f"server.{override}", f"server.{option}=0.5")
+
+
+def test_another_schedule_that_has_the_option_too_keeps_it() -> None:
+    text = BASE.replace("rounds = 40", 'rounds = 40\nschedule = "linear"\nschedule_end = 0.3')
+    assert scenario(text, "server.schedule=cosine").server.schedule_end == 0.3
+
+
+def test_records_as_the_unit_take_along_clipping_by_layer() -> None:
+    text = BASE.replace('"logistic"', '"mlp"\nhidden = [3]').replace("3.0", '3.0\nclipping_layers = "equal"')
+    text = text.replace("1e-6", "1e-7")
+    base = scenario(text + '[compare]\nunits = ["client", "example"]\nepsilons = [2.0]\n')
+    layers = [base.cell("local", 2.0, 1, unit=unit).privacy.clipping_layers for unit in ("client", "example")]
+    assert layers == ["equal", None]
+    assert scenario(text, "privacy.unit=example", "privacy.trust=local").privacy.clipping_layers is None
+
+
 def test_other_batches_take_along_how_large_the_old_ones_were() -> None:
     saved = scenario(BASE).to_toml()  # which says batch_size = "all"
     poisson = ("training.batches=poisson", "training.steps=2")
