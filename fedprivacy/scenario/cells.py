@@ -126,7 +126,8 @@ def overlaid(tables: Mapping[str, Any], laid: Mapping[KeyPath, Any], *, clipped:
     if isinstance(privacy, dict):
         drop = set()
         if laid.get(("privacy", "trust")) == "none" and not clipped:
-            drop.add("clipping_norm")  # its own only: without noise, the mechanism is a heuristic
+            # Its own only: without noise, the mechanism is a heuristic.
+            drop |= {"clipping_norm", "clipping_layers"}
         server = base.get("server")
         if "clipping_norm" in drop and isinstance(server, dict):  # nothing is left that it could clip to
             base["server"] = server = {key: value for key, value in server.items() if key != "clips"}

@@ -2,9 +2,9 @@
 
 A change may turn a section into another kind: `sampling.name = "all"` over a Poisson sampler. The
 keys that only the old kind has (`rate`) then go, since nobody could remove them from the command
-line; a key that no kind has stays, and is an error. Another partition or scaling of the data, or kind of
-personal models, takes its keys along in the same way, another unit of privacy the keys of the old one alone,
-and another sampler bands of noise.
+line; a key that no kind has stays, and is an error. Another partition or scaling of the data, kind of
+personal models, or schedule or average of the server, takes its keys along in the same way, another unit of
+privacy the keys of the old one alone, and another sampler bands of noise.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from fedprivacy.scenario.kinds import KINDS
 from fedprivacy.scenario.privacy import BUDGET_KEYS
 from fedprivacy.scenario.rules.encoding import OPTIONS
 from fedprivacy.scenario.rules.examples import OF_CLIENTS, OF_EXAMPLES
+from fedprivacy.scenario.rules.steps import OPTIONS as OF_STEPS
 from fedprivacy.scenario.training import MODE_OF
 
 Tables = dict[str, Any]
-# Keys about the noise on updates of clients, and not on gradients of records.
-OF_UPDATES = (*BandedOptions.model_fields, *AdaptiveOptions.model_fields)
+# Keys about updates of clients, their clipping and noise, and not about gradients of records.
+OF_UPDATES = (*BandedOptions.model_fields, *AdaptiveOptions.model_fields, "clipping_layers")
 # Alternative keys for one quantity: setting one removes the other.
 _INSTEAD = {
     ("privacy", "epsilon"): ("privacy", "noise_multiplier"),
@@ -73,6 +74,10 @@ def lay(tables: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> Tables:
         for key, mode in MODE_OF.items():
             if mode != training.get("personal") and ("training", key) not in changes:
                 training.pop(key, None)
+    server = _section(new, "server")
+    for key, (of, values) in OF_STEPS.items():
+        if ("server", of) in changes and server.get(of) not in values and ("server", key) not in changes:
+            server.pop(key, None)
     for section, kind in KINDS.items():
         table = _section(new, section)
         if (section, kind.tag) in changes and (name := kind.variant(table)) is not None:

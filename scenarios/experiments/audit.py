@@ -94,6 +94,11 @@ def audit(
             "privacy.clipping_quantile: the canaries of an audit have updates of one norm, and this plan's "
             "changes from round to round. Audit the same scenario without it."
         )
+    if scenario.privacy.clipping_layers is not None:
+        raise InputError(
+            "privacy.clipping_layers: the canaries of an audit have updates that are clipped as a whole and "
+            "not by layer. Audit the same scenario without it."
+        )
     if plan.encoder is not None:
         raise InputError(
             "privacy.encoding: the canaries of an audit have updates that are clipped and not encoded. "

@@ -14,6 +14,7 @@ from fedprivacy.models.evaluation import evaluate
 from fedprivacy.plan.run_streams import run_streams
 from fedprivacy.population.clients import population
 from fedprivacy.records.run_directory import RunDirectory
+from fedprivacy.scenario.attack import AttackScenario
 from scenarios.attacks.game_setup import GameSetup
 from scenarios.runner import resume, run
 from server.averaging import ExponentialAverage, TailAverage, released_weights
@@ -23,6 +24,34 @@ WAYS = {
     "tail": ["server.averaging=tail", "server.averaging_share=0.4"],
     "exponential": ["server.averaging=exponential", "server.averaging_decay=0.7"],
 }
+GAME = """name = "g"
+[data]
+name = "synthetic"
+records = 120
+test_records = 60
+features = 4
+partition = "iid"
+clients = 4
+public_fraction = 0.3
+[model]
+name = "logistic"
+[training]
+learning_rate = 0.5
+[server]
+rounds = 6
+averaging = "tail"
+[sampling]
+name = "all"
+[privacy]
+trust = "none"
+[federation]
+chunk_size = 1
+[game]
+members = 10
+nonmembers = 10
+[attacks.outside]
+kind = "released"
+"""
 
 
 def expected(way: str, iterates: np.ndarray) -> np.ndarray:
@@ -129,43 +158,23 @@ def test_what_is_measured_is_the_mean(make_scenario, tmp_path: Path, trial) -> N
     assert losses[0] != pytest.approx(losses[1], rel=1e-6)
 
 
-def test_a_game_attacks_the_mean(make_scenario) -> None:
-    from fedprivacy.scenario.attack import AttackScenario
-
-    text = """name = "g"
-[data]
-name = "synthetic"
-records = 120
-test_records = 60
-features = 4
-partition = "iid"
-clients = 4
-public_fraction = 0.3
-[model]
-name = "logistic"
-[training]
-learning_rate = 0.5
-[server]
-rounds = 6
-averaging = "tail"
-[sampling]
-name = "all"
-[privacy]
-trust = "none"
-[federation]
-chunk_size = 1
-[game]
-members = 10
-nonmembers = 10
-[attacks.outside]
-kind = "released"
-"""
-    setup = GameSetup(AttackScenario.from_text(text))
+def test_a_game_attacks_the_mean() -> None:
+    setup = GameSetup(AttackScenario.from_text(GAME))
     tensors = setup.warm_up()
     assert tensors["average/count"] == 3
     released = released_weights(tensors)
     assert np.array_equal(released, tensors["average/mean"].astype(np.float32))
     assert setup.accuracies(released) is not None
+
+
+@pytest.mark.parametrize("warm_up", [3, 4, 5])
+def test_a_game_that_ends_training_before_the_tail_is_over_is_refused(warm_up: int) -> None:
+    early = GAME.replace("[game]", f"[game]\nwarm_up = {warm_up}")
+    message = rf"covers the last of 6 planned rounds, and training ends after {warm_up}.*exponential"
+    with pytest.raises(InputError, match=message):
+        AttackScenario.from_text(early)
+    assert AttackScenario.from_text(early.replace('"tail"', '"exponential"')).warm_up == warm_up
+    assert AttackScenario.from_text(GAME.replace("[game]", "[game]\nwarm_up = 6")).warm_up == 6
 
 
 def test_the_noise_of_runs_without_an_average_stays(make_scenario) -> None:

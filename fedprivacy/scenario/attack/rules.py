@@ -299,6 +299,15 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
         'Set schedule = "constant", or attack the released model alone (kind = "released").',
     ),
     Rule(
+        "server.averaging",
+        lambda v: v["server.averaging"] == "tail" and v.began < v.run.server.rounds,
+        lambda v: (
+            f"covers the last of {v.run.server.rounds} planned rounds, and training ends after {v.began} of "
+            "them, where the game begins"
+        ),
+        'Use averaging = "exponential", or remove game.warm_up, so that the game begins after all rounds.',
+    ),
+    Rule(
         "privacy.encoding",
         lambda v: v["privacy.encoding"] is not None,
         "attacks know answers that were clipped, and these are encoded too",

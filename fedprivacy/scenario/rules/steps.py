@@ -6,9 +6,15 @@ from fedprivacy.io.rule_table import Entry, Rule
 from fedprivacy.io.toml_text import literal
 from fedprivacy.scenario.derived_values import Values
 
+# Option of the server -> the key that it belongs to, and the values of that key with which it has an effect.
+OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "schedule_end": ("schedule", ("linear", "cosine")),
+    "averaging_share": ("averaging", ("tail",)),
+    "averaging_decay": ("averaging", ("exponential",)),
+}
 
-def _only_with(key: str, of: str, *values: str) -> Rule[Values]:
-    """A key of the server that has an effect with some values of another one alone."""
+
+def _only_with(key: str, of: str, values: tuple[str, ...]) -> Rule[Values]:
     return Rule(
         f"server.{key}",
         lambda v: v.given(f"server.{key}") and v[f"server.{of}"] not in (None, *values),
@@ -19,9 +25,7 @@ def _only_with(key: str, of: str, *values: str) -> Rule[Values]:
 
 
 STEP_RULES: tuple[Entry[Values], ...] = (
-    _only_with("schedule_end", "schedule", "linear", "cosine"),
-    _only_with("averaging_share", "averaging", "tail"),
-    _only_with("averaging_decay", "averaging", "exponential"),
+    *(_only_with(key, of, values) for key, (of, values) in OPTIONS.items()),
     Rule(
         "server.averaging",
         lambda v: v["server.averaging"] == "tail" and v.given("server.patience"),

@@ -8,7 +8,7 @@ import pytest
 
 from fedprivacy.errors import ScenarioError
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.cells import corners
+from fedprivacy.scenario.cells import Corner, cell, corners
 from fedprivacy.scenario.privacy import NoPrivacy
 
 BASE = """name = "cells"
@@ -114,6 +114,19 @@ def test_none_has_no_noise_and_no_clipping() -> None:
 def test_none_clips_where_its_overlay_says_so() -> None:
     cell = scenario(BASE + "[compare.none]\nprivacy.clipping_norm = 9").cell("none", None, 1)
     assert cell.privacy == NoPrivacy(trust="none", adjacency="zero-out", clipping_norm=9.0)
+
+
+@pytest.mark.parametrize("overlay", ["", "[compare.none]\nprivacy.clipping_norm = 9"])
+def test_none_clips_no_layers_of_its_scenario(overlay: str) -> None:
+    layers = BASE.replace('"logistic"', '"mlp"\nhidden = [3]').replace(
+        "clipping_norm = 0.5", 'clipping_norm = 0.5\nclipping_layers = "equal"'
+    )
+    base = scenario(layers + '[compare]\ntrusts = ["none", "central"]\n' + overlay)
+    none = base.cell("none", None, 1).privacy
+    assert (none.clipping_norm, none.clipping_layers) == (9.0 if overlay else None, None)
+    assert base.cell("central", 2.0, 1).privacy.clipping_layers == "equal"
+    clipped = cell(base.tables(), Corner("none", clipped=True), None)["privacy"]
+    assert (clipped["clipping_norm"], clipped["clipping_layers"]) == (9.0 if overlay else 0.5, "equal")
 
 
 def test_a_local_scenario_makes_central_cells_without_what_is_local() -> None:
@@ -399,6 +412,45 @@ def test_the_unit_can_be_changed_from_the_command_line() -> None:
     assert scenario(RECORDS, "privacy.unit=client").training.projection is None
     with pytest.raises(ScenarioError, match=r"privacy\.unit=client|projection"):
         scenario(RECORDS, "privacy.unit=client", "training.projection=3.0")
+
+
+@pytest.mark.parametrize(
+    ("settings", "override", "option"),
+    [
+        ('averaging = "tail"\naveraging_share = 0.3', "averaging=exponential", "averaging_share"),
+        ('averaging = "exponential"\naveraging_decay = 0.3', "averaging=tail", "averaging_decay"),
+        ('averaging = "exponential"\naveraging_decay = 0.3', "averaging=none", "averaging_decay"),
+        ('schedule = "linear"\nschedule_end = 0.3', "schedule=constant", "schedule_end"),
+        ('schedule = "linear"\nschedule_end = 0.3', "schedule=inverse-sqrt", "schedule_end"),
+    ],
+)
+def test_another_schedule_or_average_takes_along_the_options_of_the_old_one(
+    settings: str, override: str, option: str
+) -> None:
+    text = BASE.replace("rounds = 40", "rounds = 40\n" + settings)
+    key, value = override.split("=")
+    assert getattr(scenario(text, f"server.{override}").server, option) is None
+    overlay = f'[compare.option.other.server]\n{key} = "{value}"\n'
+    base = scenario(text + "[compare]\nepsilons = [2.0]\n" + overlay)
+    laid = cell(base.tables(), Corner("central", option="other"), 2.0)["server"]
+    assert laid[key] == value
+    assert option not in laid
+    with pytest.raises(ScenarioError, match="has no effect with"):  # what the change names itself stays
+        scenario(text, f"server.{override}", f"server.{option}=0.5")
+
+
+def test_another_schedule_that_has_the_option_too_keeps_it() -> None:
+    text = BASE.replace("rounds = 40", 'rounds = 40\nschedule = "linear"\nschedule_end = 0.3')
+    assert scenario(text, "server.schedule=cosine").server.schedule_end == 0.3
+
+
+def test_records_as_the_unit_take_along_clipping_by_layer() -> None:
+    text = BASE.replace('"logistic"', '"mlp"\nhidden = [3]').replace("3.0", '3.0\nclipping_layers = "equal"')
+    text = text.replace("1e-6", "1e-7")
+    base = scenario(text + '[compare]\nunits = ["client", "example"]\nepsilons = [2.0]\n')
+    layers = [base.cell("local", 2.0, 1, unit=unit).privacy.clipping_layers for unit in ("client", "example")]
+    assert layers == ["equal", None]
+    assert scenario(text, "privacy.unit=example", "privacy.trust=local").privacy.clipping_layers is None
 
 
 def test_other_batches_take_along_how_large_the_old_ones_were() -> None:

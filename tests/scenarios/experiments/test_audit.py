@@ -390,6 +390,10 @@ def test_a_record_that_describes_another_audit_is_not_shown(
             "changes from round to round",
         ),
         (["--set", "privacy.encoding=signs"], "clipped and not encoded"),
+        (
+            ["--set", "privacy.clipping_layers=equal", "--set", "model={name='mlp', hidden=[3]}"],
+            "clipped as a whole and not by layer",
+        ),
     ],
 )
 def test_what_cannot_be_audited_is_refused_and_nothing_is_written(
