@@ -308,8 +308,8 @@ def _facts(path: str, stamp: tuple[str, int, int], task: str) -> Facts:
     tokens = None
     if task == NEXT_TOKEN:
         texts = [array(path, name) for name in ("x_train", "x_test")]
-        for name, x in zip(("x_train", "x_test"), texts, strict=True):
-            wrongs += _wrong_labels(name, x, "token")
+        for name, text in zip(("x_train", "x_test"), texts, strict=True):
+            wrongs += _wrong_labels(name, text, "token")
         tokens = None if wrongs else (int(texts[0].max()), int(texts[1].max()))
     names, classes = (
         tuple(map(_word, array(path, name).tolist())) if name in headers else ()
