@@ -251,5 +251,6 @@ def test_a_released_model_is_attacked_however_the_updates_are_clipped(
     document = replay(scenario(*central, *changes), tmp_path, workers=1, report=False)
     assert checked_document(Path(document["path"])) == document
     assert len(document["attacks"]) == 3
+    assert any("a participant receives the model of every round" in note for note in document["notes"])
     with pytest.raises(ScenarioError, match="attacks on messages know answers"):
         scenario(*central, *changes, 'attacks.passive={kind="passive", rounds=1}')
