@@ -29,7 +29,8 @@ NOTE = (
     "An attacker of the released model has that model alone. It knows the records of the training data and "
     "their labels, how models are trained on them, and records that nobody trains on, but neither whose a "
     "record is nor who is a member. Each of its reference models is trained on a half of these records that "
-    "its own coins drew, in one place and without noise."
+    "its own coins drew, in one place and without noise. The result holds for outsiders only: a participant "
+    "receives the model of every round, and with server.averaging these are not the released mean."
 )
 
 

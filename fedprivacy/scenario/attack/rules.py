@@ -137,6 +137,16 @@ def _too_patient(v: GameValues) -> tuple[str, str]:
     return too_patient(v.run.evaluation.every, v.began, "game.warm_up")
 
 
+def _answers_differ(key: str, known: str) -> Rule[GameValues]:
+    """Refuses attacks on messages that see other answers than they know; the released model has none."""
+    return Rule(
+        f"privacy.{key}",
+        lambda v: v[f"privacy.{key}"] is not None and bool(v.branches),
+        f"attacks on messages know answers {known}",
+        'Remove it, or attack the released model alone (kind = "released").',
+    )
+
+
 GAME_RULES: tuple[Entry[GameValues], ...] = (
     First(
         Rule(
@@ -278,23 +288,13 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
         "the noise is drawn for sums, and no single update could be seen or sent",
         'Set noise_draw = "client".',
     ),
-    Rule(
-        "privacy.clipping_quantile",
-        lambda v: v["privacy.clipping_quantile"] is not None,
-        "attacks know answers that were clipped to one norm, and this one changes from round to round",
-        "Remove it.",
+    _answers_differ(
+        "clipping_quantile", "that were clipped to one norm, and this one changes from round to round"
     ),
-    Rule(
-        "privacy.clipping_layers",
-        lambda v: v["privacy.clipping_layers"] is not None,
-        "attacks know answers that were clipped as a whole, and these are clipped by layer too",
-        "Remove it.",
-    ),
+    _answers_differ("clipping_layers", "that were clipped as a whole, and these are clipped by layer too"),
     Rule(
         "server.schedule",
-        lambda v: (
-            v["server.schedule"] not in (None, "constant") and not all(branch.silent for branch in v.branches)
-        ),
+        lambda v: v["server.schedule"] not in (None, "constant") and bool(v.branches),
         "attacks on messages take one learning rate of the server for all rounds",
         'Set schedule = "constant", or attack the released model alone (kind = "released").',
     ),
@@ -307,12 +307,7 @@ RULES_OF_RECORDS_HERE: tuple[Entry[GameValues], ...] = (
         ),
         'Use averaging = "exponential", or remove game.warm_up, so that the game begins after all rounds.',
     ),
-    Rule(
-        "privacy.encoding",
-        lambda v: v["privacy.encoding"] is not None,
-        "attacks know answers that were clipped, and these are encoded too",
-        "Remove it.",
-    ),
+    _answers_differ("encoding", "that were clipped, and these are encoded too"),
     Rule(
         "training.batches",
         lambda v: v.has_targets and _batches_move(v),

@@ -193,8 +193,22 @@ ONE_MISTAKE = {
             ("victim = 3", "victim = 3\nwarm_up = 1"),
         ],
         [
-            "my.toml:20: privacy.clipping_quantile = 0.5: attacks know answers that were clipped to one norm, and "
-            "this one changes from round to round. Remove it."
+            "my.toml:20: privacy.clipping_quantile = 0.5: attacks on messages know answers that were clipped to one "
+            "norm, and this one changes from round to round. Remove it, or attack the released model alone (kind = "
+            '"released").'
+        ],
+    ),
+    "updates that are clipped by layer": (
+        [
+            ('trust = "none"', CENTRAL + '\nclipping_layers = "equal"'),
+            ('name = "logistic"', 'name = "mlp"\nhidden = [3]'),
+            ("rounds = 5", "rounds = 200"),
+            ("victim = 3", "victim = 3\nwarm_up = 1"),
+        ],
+        [
+            'my.toml:21: privacy.clipping_layers = "equal": attacks on messages know answers that were clipped as '
+            "a whole, and these are clipped by layer too. Remove it, or attack the released model alone (kind = "
+            '"released").'
         ],
     ),
     "updates that are encoded": (
@@ -204,8 +218,8 @@ ONE_MISTAKE = {
             ("victim = 3", "victim = 3\nwarm_up = 1"),
         ],
         [
-            'my.toml:20: privacy.encoding = "signs": attacks know answers that were clipped, and these are encoded '
-            "too. Remove it."
+            'my.toml:20: privacy.encoding = "signs": attacks on messages know answers that were clipped, and these are '
+            'encoded too. Remove it, or attack the released model alone (kind = "released").'
         ],
     ),
     "a client that is not in every round": (

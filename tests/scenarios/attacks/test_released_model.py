@@ -224,3 +224,33 @@ def test_references_take_the_steps_that_all_clients_take_together() -> None:
 def test_what_an_outsider_cannot_have_is_refused(override: str, said: str) -> None:
     with pytest.raises(ScenarioError, match=said):
         scenario(override)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ["privacy.clipping_layers=equal"],
+        ["privacy.clipping_quantile=0.5", "privacy.clipping_count_noise=50.0"],
+        ["privacy.encoding=signs"],
+    ],
+)
+def test_a_released_model_is_attacked_however_the_updates_are_clipped(
+    tmp_path: Path, changes: list[str]
+) -> None:
+    central = (
+        'privacy={trust="central", clipping_norm=1.0, epsilon=5.0, delta=1e-3}',
+        'attacks={one={kind="released", methods=["loss"], references=8}}',
+        "server.rounds=2",
+        "data.records=120",
+        "data.test_records=60",
+        "game.members=10",
+        "game.nonmembers=10",
+        "game.clipped=true",
+        "game.unprotected=true",
+    )
+    document = replay(scenario(*central, *changes), tmp_path, workers=1, report=False)
+    assert checked_document(Path(document["path"])) == document
+    assert len(document["attacks"]) == 3
+    assert any("a participant receives the model of every round" in note for note in document["notes"])
+    with pytest.raises(ScenarioError, match="attacks on messages know answers"):
+        scenario(*central, *changes, 'attacks.passive={kind="passive", rounds=1}')
