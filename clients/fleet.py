@@ -24,9 +24,9 @@ from fedprivacy.data.tasks import NAMED
 from fedprivacy.errors import InputError
 from fedprivacy.mechanisms.layer_clipping import LayerClipping
 from fedprivacy.models.losses import loss_of
-from fedprivacy.models.partial_training import trained_parameters, trained_size
+from fedprivacy.models.partial_training import trained_size
 from fedprivacy.models.sequences import SEQUENCES
-from fedprivacy.plan.from_scenario import batches_of, check_sizes, plan_of
+from fedprivacy.plan.from_scenario import batches_of, check_sizes, layers_of, plan_of
 from fedprivacy.plan.privacy_plan import Plan
 from fedprivacy.plan.reference_data import check_references
 from fedprivacy.plan.run_streams import run_streams
@@ -34,7 +34,6 @@ from fedprivacy.population.clients import Population, population
 from fedprivacy.randomness.streams import Streams
 from fedprivacy.sampling.cohorts import AllSampling
 from fedprivacy.scenario import Scenario
-from fedprivacy.scenario.sections import Privacy
 from fedprivacy.scenario.training import Training
 from fedprivacy.training.cohort import has_grouped_convolutions, numbers_held, train_cohort, way_of
 from fedprivacy.training.cuda import ordered_kernels, prepare_cuda
@@ -170,7 +169,7 @@ class Fleet:
             timeout=scenario.federation.timeout,
             dropout=scenario.federation.dropout,
             dense=_dense(scenario, plan),
-            layers=_layers(scenario.privacy, module),
+            layers=layers_of(scenario.privacy, module),
             alone=_alone(scenario, plan, split(module, people.features, int(sizes.sum()))[1]),
             personal=personal,
         )
@@ -441,13 +440,6 @@ def _adversarial(options: Training) -> Adversarial | None:
     if options.adversarial is None:
         return None
     return Adversarial(options.adversarial, options.adversarial_steps, options.adversarial_first)
-
-
-def _layers(privacy: Privacy, module: nn.Module) -> LayerClipping | None:
-    if privacy.clipping_layers is None:
-        return None
-    sizes = [(name, value.numel()) for name, value in trained_parameters(module).items()]
-    return LayerClipping.of(sizes, privacy.clipping_layers)
 
 
 def hosts_here(hosts: int, node_config: Mapping[str, object]) -> list[int]:

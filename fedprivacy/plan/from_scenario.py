@@ -51,6 +51,9 @@ from fedprivacy.scenario.privacy import CentralPrivacy, DistributedPrivacy
 from fedprivacy.scenario.sections import AdamServer, MomentumServer, Privacy, Server
 
 if TYPE_CHECKING:  # a stored plan is checked without torch, which takes seconds to import
+    from torch import nn
+
+    from fedprivacy.mechanisms.layer_clipping import LayerClipping
     from fedprivacy.training.model_spec import ModelSpec
 
 
@@ -83,8 +86,10 @@ def plan_of(scenario: Scenario, model: ModelSpec | None = None, people: Populati
 
     Raises:
         UnsupportedEvent: if no accountant answers for this sampler and adjacency.
-        InputError: if no noise gives this epsilon.
+        InputError: if no noise gives this epsilon, or the model has one layer and is to be clipped by layer.
     """
+    if model is not None and scenario.privacy.clipping_layers is not None:
+        layers_of(scenario.privacy, model.build(0))  # refuses a single one before any node is asked to train
     privacy, groups = scenario.privacy, renumbered(scenario.data, scenario.privacy.groups)
     by_label = _dealt_by_label(scenario)
     facts = _facts(scenario, model)
@@ -334,6 +339,21 @@ def batches_of(scenario: Scenario) -> Batches:
     if isinstance(training, ReplacementTraining):
         return ReplacementBatches(training.steps, training.batch_size)
     return ShuffledBatches(training.epochs, None if training.batch_size == "all" else training.batch_size)
+
+
+def layers_of(privacy: Privacy, module: nn.Module) -> LayerClipping | None:
+    """The layers by which updates of a model are clipped; None: as a whole alone.
+
+    Raises:
+        InputError: the model trains one layer only.
+    """
+    from fedprivacy.mechanisms.layer_clipping import LayerClipping
+    from fedprivacy.models.partial_training import trained_parameters
+
+    if privacy.clipping_layers is None:
+        return None
+    sizes = [(name, value.numel()) for name, value in trained_parameters(module).items()]
+    return LayerClipping.of(sizes, privacy.clipping_layers)
 
 
 def dimension_of(scenario: Scenario, model: ModelSpec | None = None) -> int:

@@ -16,6 +16,9 @@ from fedprivacy.errors import InputError
 from fedprivacy.guarantees.statement import guarantees
 from fedprivacy.mechanisms.layer_clipping import LayerClipping
 from fedprivacy.messages.protocol import TrainRequest
+from fedprivacy.plan.from_scenario import plan_of
+from fedprivacy.population.clients import population
+from fedprivacy.training.model_spec import model_spec
 from fedprivacy.training.updates import Stack
 
 NAMED = [("0.weight", 6), ("0.bias", 2), ("2.weight", 16)]
@@ -138,3 +141,11 @@ def test_no_claim_changes(make_scenario, base_text: str, trial, trust: str) -> N
 def test_what_cannot_be_clipped_by_layer_is_refused(make_scenario, changes: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         make_scenario(*changes)
+
+
+def test_a_model_that_trains_one_layer_is_refused_where_its_plan_is_computed(make_scenario) -> None:
+    scenario = make_scenario(*MLP, "privacy.clipping_layers=equal", "model.trainable=['3.*']")
+    people = population(scenario.data)
+    model = model_spec(scenario.model, people.features, people.dataset.classes)
+    with pytest.raises(InputError, match="trains one layer"):
+        plan_of(scenario, model)

@@ -384,7 +384,7 @@ def test_a_record_that_describes_another_audit_is_not_shown(
         (["--method", "magic"], "There are: one-run, canary-clients, both"),
         (["--trials", "0"], "--trials 0"),
         (["--set", "privacy.unit=example", "--set", "privacy.trust=local"], "an audit has canary clients"),
-        (["--canaries", "100000", "--set", "data.features=9000"], "Ask for"),
+        (["--canaries", "100000", "--set", "data.features=9000"], "Choose"),
         (
             ["--set", "privacy.clipping_quantile=0.5", "--set", "privacy.clipping_count_noise=1000.0"],
             "changes from round to round",
