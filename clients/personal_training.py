@@ -1,4 +1,4 @@
-"""Trains clients' personal models beside their updates, so that one client's failure is its model's alone."""
+"""Trains clients' personal models beside their updates, so that a failure there costs no update."""
 
 from __future__ import annotations
 

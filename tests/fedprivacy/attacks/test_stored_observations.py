@@ -75,5 +75,5 @@ def change(path: Path) -> None:
 )
 def test_damage_is_said_with_the_file_and_what_to_do(recording, name, damage) -> None:
     damage(recording.folder / name)
-    with pytest.raises(InputError, match=rf"{name}: the transcript is damaged .* Remove .*repeated"):
+    with pytest.raises(InputError, match=rf"{name}: the transcript is damaged .* Remove .*repeats"):
         list(recording.sights([4])) if "round" in name else recording.covers([0])
