@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -18,16 +18,53 @@ from fedprivacy.attacks.reconstruction.similarity import Similarity, similarity
 from fedprivacy.attacks.trials import Outcome, RebuiltPicture, Rows, Victim, observations
 from fedprivacy.data.images import square_image
 
-if TYPE_CHECKING:  # it imports this module to run
-    from fedprivacy.attacks.reconstruction.attack import Reconstruction
-
 Ids = NDArray[np.int64]
 ABSENT = "rebuilt of records that were not there"
 PSNR, WRONG_PSNR = "median PSNR, dB", "median PSNR of the nearest wrong picture, dB"
 SHOWN = 6  # pictures in the report
 
 
-def run_trials(attack: Reconstruction, victim: Victim) -> Outcome:
+class Settings(Protocol):
+    """The keys of `attack.Reconstruction` that its trials read."""
+
+    @property
+    def observed(self) -> str:
+        """The key of the observed answers."""
+
+    @property
+    def method(self) -> str:
+        """The method."""
+
+    @property
+    def seat(self) -> str:
+        """The seat."""
+
+    @property
+    def trials(self) -> int:
+        """The number of trials."""
+
+    @property
+    def candidates(self) -> int:
+        """The number of candidates."""
+
+    @property
+    def batch(self) -> int | None:
+        """The number of records that the victim trains on; None: all."""
+
+    @property
+    def bins(self) -> int:
+        """The bins of an imprint."""
+
+    @property
+    def search_steps(self) -> int:
+        """The steps of a search."""
+
+    @property
+    def variation(self) -> float:
+        """The weight of smooth pictures in a search."""
+
+
+def run_trials(attack: Settings, victim: Victim) -> Outcome:
     """Draws a record from the candidates in each trial, and lets the attacker rebuild it."""
     draw = _Draw.of(attack, victim)
     if attack.method == "informed":
@@ -58,7 +95,7 @@ class _Draw:
     known: Ids
 
     @classmethod
-    def of(cls, attack: Reconstruction, victim: Victim) -> _Draw:
+    def of(cls, attack: Settings, victim: Victim) -> _Draw:
         stream, trials = victim.stream("reconstruction/draw"), attack.trials
         pool = stream.permutation(victim.pools()[0])
         candidates, rest = np.split(pool, [attack.candidates])
@@ -78,7 +115,7 @@ class _Draw:
         return [self.world(trial, place) for trial, place in enumerate(self.places)]
 
 
-def _informed(attack: Reconstruction, victim: Victim, draw: _Draw) -> Outcome:
+def _informed(attack: Settings, victim: Victim, draw: _Draw) -> Outcome:
     """Picks the candidate whose update without noise is the likeliest.
 
     A server sends the first model in each round: records that are new to a model have the longest gradients.
@@ -102,7 +139,7 @@ def _clean(victim: Victim, draw: _Draw, trial: int, candidates: range) -> Rows:
     return victim.answers(worlds, "candidates", noisy=False)
 
 
-def _rebuilding(attack: Reconstruction, victim: Victim, draw: _Draw) -> Outcome:
+def _rebuilding(attack: Settings, victim: Victim, draw: _Draw) -> Outcome:
     """Rebuilds pictures from each trial's observation, and compares them with the candidates."""
     sent, rebuild = _method(attack, victim)
     pictures, levels = (
@@ -142,7 +179,7 @@ def _rebuilding(attack: Reconstruction, victim: Victim, draw: _Draw) -> Outcome:
 Rebuild = Callable[[NDArray[np.float64], Ids], NDArray[np.float64]]
 
 
-def _method(attack: Reconstruction, victim: Victim) -> tuple[Victim, Rebuild]:
+def _method(attack: Settings, victim: Victim) -> tuple[Victim, Rebuild]:
     """The victim as the attack addresses it, and the function from an observation to pictures."""
     module, weights = victim.module, victim.weights[0]
     if attack.method == "imprint":
