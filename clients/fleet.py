@@ -40,7 +40,7 @@ from fedprivacy.training.cuda import ordered_kernels, prepare_cuda
 from fedprivacy.training.dp_sgd import clipped_gradients, train_examples
 from fedprivacy.training.features import Features, split
 from fedprivacy.training.layerwise import is_layerwise
-from fedprivacy.training.model_spec import ModelSpec, model_spec
+from fedprivacy.training.model_spec import ModelSpec, model_of
 from fedprivacy.training.personalisation import MODES, Ditto, Personalisation
 from fedprivacy.training.task import Adversarial, LocalTraining, Shape, Task, size_classes
 from fedprivacy.training.trainers import Trainer, trainer_of
@@ -125,15 +125,7 @@ class Fleet:
             prepare_cuda()
         people = people or population(scenario.data)
         check_references(scenario, people)
-        data = people.dataset
-        model = model_spec(
-            scenario.model,
-            people.features,
-            data.classes,
-            task=data.task,
-            shared=scenario.training.shared,
-            allow_code=allow_code,
-        )
+        data, model = people.dataset, model_of(scenario, people, allow_code=allow_code)
         options, module = scenario.training, model.of_client(model.build(0))
         personal = None if options.personal is None else MODES[options.personal].of(options, model, module)
         plan = plan or plan_of(scenario, model)

@@ -60,7 +60,7 @@ from fedprivacy.statistics.plan import plan_of as statistics_plan_of
 from fedprivacy.statistics.record import StatisticsRecord
 from fedprivacy.statistics.streams import statistics_streams
 from fedprivacy.training.features import encode_all, split
-from fedprivacy.training.model_spec import ModelSpec, model_spec
+from fedprivacy.training.model_spec import ModelSpec, model_of
 from server.aggregation import RoundTotal, nobody_took_part
 from server.averaging import iterate_average
 from server.deployment_grid import PollingGrid
@@ -405,15 +405,7 @@ def _train(grid: Grid, scenario: Scenario, submitted: Submitted) -> RunDirectory
     use_one_thread()  # more round otherwise, in the features of held-out records too
     people = for_server(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
     check_references(scenario, people)
-    data = people.dataset
-    model = model_spec(
-        scenario.model,
-        people.features,
-        data.classes,
-        task=data.task,
-        shared=scenario.training.shared,
-        allow_code=submitted.allow_code,
-    )
+    model = model_of(scenario, people, allow_code=submitted.allow_code)
     plan = plan_of(scenario, model)
     masks = _masks(scenario, plan, submitted)
     directory = submitted.begin(scenario.to_toml())

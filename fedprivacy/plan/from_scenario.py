@@ -364,17 +364,9 @@ def dimension_of(scenario: Scenario, model: ModelSpec | None = None) -> int:
 
 
 def _model(scenario: Scenario) -> ModelSpec:
-    from fedprivacy.training.model_spec import model_spec
+    from fedprivacy.training.model_spec import model_of
 
-    people = _people(scenario)
-    data = people.dataset
-    return model_spec(
-        scenario.model,
-        people.features,
-        data.classes,
-        task=data.task,
-        shared=scenario.training.shared,
-    )
+    return model_of(scenario, _people(scenario))
 
 
 def _people(scenario: Scenario) -> Population:

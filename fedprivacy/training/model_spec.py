@@ -23,6 +23,8 @@ from fedprivacy.models.partial_training import (
     trained_size,
 )
 from fedprivacy.models.weights_file import WeightsFile
+from fedprivacy.population.clients import Population
+from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.model import Code, Model, Named, permit, stated_features
 from fedprivacy.training.module_checks import check
 
@@ -56,6 +58,28 @@ class ModelSpec:
         return whole
 
 
+def model_of(scenario: Scenario, people: Population, *, allow_code: bool = False) -> ModelSpec:
+    """The model of a scenario on its clients' data.
+
+    Args:
+        scenario: The scenario.
+        people: Its clients.
+        allow_code: Whether the scenario may run code (`--allow-code`).
+
+    Raises:
+        InputError: as `model_spec`.
+    """
+    data = people.dataset
+    return model_spec(
+        scenario.model,
+        people.features,
+        data.classes,
+        task=data.task,
+        shared=scenario.training.shared,
+        allow_code=allow_code,
+    )
+
+
 def model_spec(
     options: Model,
     features: Sequence[int],
@@ -65,7 +89,7 @@ def model_spec(
     shared: Sequence[str] | None = None,
     allow_code: bool = False,
 ) -> ModelSpec:
-    """The model of a scenario on its data.
+    """The model of a section `model`.
 
     Args:
         options: The scenario's model section.

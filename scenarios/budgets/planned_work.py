@@ -42,7 +42,7 @@ from fedprivacy.statistics.ledger import StatisticsLedger
 from fedprivacy.statistics.plan import StatisticsPlan
 from fedprivacy.statistics.plan import plan_of as statistics_plan_of
 from fedprivacy.statistics.population import People
-from fedprivacy.training.model_spec import model_spec
+from fedprivacy.training.model_spec import ModelSpec, model_of
 from fedprivacy.tuning.ledgers import chosen_ledger
 from scenarios.budgets.estimates_work import estimates_work
 
@@ -80,21 +80,15 @@ def planned(scenario: AnyScenario, *, allow_code: bool = False, stated: Stated |
     permit(scenario.model, allow_code)
     clients = known(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
 
-    def model_of(each: Scenario) -> Any:
-        return model_spec(
-            each.model,
-            clients.features,
-            clients.dataset.classes,
-            shared=each.training.shared,
-            allow_code=allow_code,
-        )
+    def model_for(each: Scenario) -> ModelSpec:
+        return model_of(each, clients, allow_code=allow_code)
 
     if isinstance(scenario, TuneScenario):
         candidates = [scenario.candidate(number) for number in range(len(scenario.settings))]
-        plans = [plan_of(candidate, model_of(candidate)) for candidate in candidates]
-        key = run_streams(scenario.plain, clients, model_of(scenario).code).run
+        plans = [plan_of(candidate, model_for(candidate)) for candidate in candidates]
+        key = run_streams(scenario.plain, clients, model_for(scenario).code).run
         return tuning_work(scenario, plans, clients, key)
-    model = model_of(scenario)
+    model = model_for(scenario)
     key = run_streams(scenario, clients, model.code).run
     return training_work(scenario, plan_of(scenario, model), clients, key, stated)
 

@@ -15,7 +15,7 @@ from fedprivacy.population.clients import population
 from fedprivacy.population.on_nodes import known
 from fedprivacy.scenario import Code, OnNodes, Scenario
 from fedprivacy.scenario.loading import AnyScenario
-from fedprivacy.training.model_spec import model_spec
+from fedprivacy.training.model_spec import model_of
 
 OPTION = "--stop-at-epsilon"
 NOISE_TOLERANCE = 1e-3  # relative, of noise calibrated for fewer rounds
@@ -105,13 +105,4 @@ def plan_in_advance(scenario: Scenario, allow_code: bool) -> Plan:
     if not isinstance(scenario.model, Code):
         return plan_of(scenario)
     people = known(scenario.data) if isinstance(scenario.data, OnNodes) else population(scenario.data)
-    return plan_of(
-        scenario,
-        model_spec(
-            scenario.model,
-            people.features,
-            people.dataset.classes,
-            shared=scenario.training.shared,
-            allow_code=allow_code,
-        ),
-    )
+    return plan_of(scenario, model_of(scenario, people, allow_code=allow_code))

@@ -31,7 +31,7 @@ from fedprivacy.records.ownership import begin_run
 from fedprivacy.records.receipt import ChargedRun
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Scenario
-from fedprivacy.training.model_spec import model_spec
+from fedprivacy.training.model_spec import model_of
 from scenarios.budgets.attack_works import audit_works, fewer_trials
 from scenarios.experiments.audit_options import check_options, check_privacy
 from scenarios.experiments.audit_run import Audited, Heard, listen
@@ -86,8 +86,7 @@ def audit(
         )
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     people = population(scenario.data)
-    data = people.dataset
-    model = model_spec(scenario.model, people.features, data.classes, task=data.task, allow_code=allow_code)
+    model = model_of(scenario, people, allow_code=allow_code)
     plan = plan_of(scenario, model)
     if plan.adaptive is not None:
         raise InputError(

@@ -34,7 +34,7 @@ from fedprivacy.scenario.loading import loads
 from fedprivacy.scenario.variations import Variation
 from fedprivacy.training.early_stopping import has_ended
 from fedprivacy.training.features import share_features
-from fedprivacy.training.model_spec import ModelSpec, model_spec
+from fedprivacy.training.model_spec import ModelSpec, model_of
 from fedprivacy.training.trainers import trainer_of
 from fedprivacy.verification import cells as records
 from fedprivacy.verification import run as run_record
@@ -144,7 +144,7 @@ def compare(
     """
     people = population(scenario.data)
     data = people.dataset
-    model = model_spec(scenario.model, people.features, data.classes, task=data.task, allow_code=allow_code)
+    model = model_of(scenario, people, allow_code=allow_code)
     cells = cells_of(scenario, model)
     share_features(model.build(0), people.dataset.x, people.dataset.x_test)
     for cell in cells:

@@ -35,7 +35,7 @@ from fedprivacy.records.seed_statistics import interval
 from fedprivacy.report import write as write_report
 from fedprivacy.scenario import Code, Scenario
 from fedprivacy.training.features import share_features
-from fedprivacy.training.model_spec import ModelSpec, model_spec
+from fedprivacy.training.model_spec import ModelSpec, model_of
 from fedprivacy.verification.plan import answers, claims_of, closing, no_answer
 from scenarios.experiments.tuning_candidate import train
 from scenarios.jobs.cell_store import CellTask
@@ -164,7 +164,7 @@ def plan(
     """
     _check_scenario(scenario)
     people = population(scenario.data)
-    model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
+    model = model_of(scenario, people, allow_code=allow_code)
     split = DevelopmentSplit.of(people, scenario.seed)
     runs = Runs(scenario, question, model, people, split, workers, allow_code)
     _check_clients(question, runs.clients, people.partition.clients)

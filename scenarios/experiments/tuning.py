@@ -30,7 +30,7 @@ from fedprivacy.scenario import Code
 from fedprivacy.scenario.tune import TuneScenario
 from fedprivacy.scenario.tune.grid import words_of
 from fedprivacy.scenario.tune.sections import ExponentialTune, StoppingTune
-from fedprivacy.training.model_spec import model_spec
+from fedprivacy.training.model_spec import model_of
 from fedprivacy.tuning.ledgers import chosen_ledger, law_of, naive_ledger
 from fedprivacy.tuning.scores import by_clients as by_the_clients
 from fedprivacy.tuning.selection import PrivateSelection, best
@@ -77,12 +77,12 @@ def tune(
             clients.
     """
     people = population(scenario.data)
-    model = model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code)
+    model = model_of(scenario, people, allow_code=allow_code)
     candidates = [scenario.candidate(number) for number in range(len(scenario.settings))]
     plans = [
         plan_of(
             candidate,
-            model_spec(candidate.model, people.features, people.dataset.classes, allow_code=allow_code),
+            model_of(candidate, people, allow_code=allow_code),
         )
         for candidate in candidates
     ]

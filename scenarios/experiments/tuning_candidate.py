@@ -26,7 +26,7 @@ from fedprivacy.sampling.cohorts import FixedSampling, SeparatedSampling
 from fedprivacy.scenario import Scenario
 from fedprivacy.scenario.tune import TuneScenario
 from fedprivacy.scenario.tune.sections import StoppingTune
-from fedprivacy.training.model_spec import model_spec
+from fedprivacy.training.model_spec import model_of
 from fedprivacy.tuning.scores import NoisyScore, shares
 from scenarios.engines.embedded import EmbeddedGrid
 from server.app import federation_of
@@ -184,12 +184,8 @@ def by_clients(
         trained = train(candidate, plan, people, allow_code=allow_code)
     except RunError as error:
         return {"candidate": number, "score": None, "failed": str(error)[:500]}
-    stream = run_streams(candidate, people, _code(candidate, people, allow_code)).noise(
+    stream = run_streams(candidate, people, model_of(candidate, people, allow_code=allow_code).code).noise(
         f"tune/score/{scenario.tune.score_noise}"
     )
     score = NoisyScore(scenario.tune.score_noise).draw(trained.shares(people), stream)
     return {"candidate": number, "score": score}
-
-
-def _code(scenario: Scenario, people: Population, allow_code: bool) -> str:
-    return model_spec(scenario.model, people.features, people.dataset.classes, allow_code=allow_code).code

@@ -22,6 +22,8 @@ from fedprivacy.scenario.attack.sections import GameSettings
 from fedprivacy.scenario.data import TextFile
 from fedprivacy.scenario.model import gru_parameters, transformer_parameters
 from fedprivacy.verification.verify import checked_document
+from scenarios.budgets.planned_work import planned
+from scenarios.budgets.stop_at_epsilon import plan_in_advance
 from scenarios.engines.launch import Engine
 from scenarios.runner import run
 
@@ -267,6 +269,8 @@ def test_a_model_by_code_makes_a_row_of_tokens_for_each_position(
     monkeypatch.syspath_prepend(str(tmp_path))
     own = "model={name='code', factory='own_text:make'}"
     assert run(scenario(own), tmp_path, report=False, allow_code=True)["metric"] == "token_accuracy"
+    # An account and a stop at an epsilon plan it before any record is read.
+    assert planned(scenario(own), allow_code=True).size == plan_in_advance(scenario(own), True).rounds
     with pytest.raises(InputError, match=r"it makes \(4, 97\), \(4, 10, 97\) is needed"):
         run(scenario(own, "model.options={mixed=true}"), tmp_path, allow_code=True)
 
